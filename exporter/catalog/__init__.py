@@ -1,0 +1,23 @@
+"""The catalogue: one row per metric, in the order of the page. A name is spelt here and nowhere else."""
+
+from collections.abc import Iterable, Mapping
+
+from exporter.catalog import infiniband, internals
+from exporter.model.metric import Metric
+
+
+def catalogue(rows: Iterable[Metric]) -> Mapping[str, Metric]:
+    """Rows by key, in order. Raises ValueError if two rows share a key, a public name or a help text."""
+    by_key: dict[str, Metric] = {}
+    seen: set[str] = set()
+    for row in rows:
+        for mark in (f"key {row.key}", f"name {row.name}", f"help {row.help}"):
+            if mark in seen:
+                raise ValueError(f"two catalogue rows share the {mark}")
+            seen.add(mark)
+        by_key[row.key] = row
+    return by_key
+
+
+CATALOGUE: Mapping[str, Metric] = catalogue((*infiniband.ROWS, *internals.ROWS))
+"""Every row of the product by key."""

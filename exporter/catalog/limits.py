@@ -1,0 +1,51 @@
+"""Every threshold of the house, each with its unit in the name and its reason. Data, no behaviour.
+
+Marks: [M] measured, [V] read in the cited source, [D] our own default, still to be calibrated on real nodes.
+"""
+
+DEADLINE_INTERVALS = 1.0
+"""A device that has not answered within this many of its shortest intervals is flagged as hung [D]; targets.md P6 allows 2."""
+
+DEADLINE_MIN_S = 1.0
+"""Below this a slow firmware command would be called a hang [D]."""
+
+GATHER_RATIO = 0.2
+"""Share of the shortest interval that a tick waits for its readers before it shows what it has [D]."""
+
+GATHER_MAX_S = 1.0
+"""A tick never waits longer than this for a slow device [D]."""
+
+DUTY_MAX_RATIO = 0.02
+"""A source's interval is stretched when its reads take more than this share of wall time (interface.md)."""
+
+STRETCH_MAX_S = 300.0
+"""The duty guard and the back-off never stretch an interval beyond this [D]."""
+
+PATIENT_WAIT_S = 0.0005
+"""A device whose pass waits (wall less CPU) longer than this gets a thread of its own; faster ones share one [M: page cache passes wait
+about 0.05 ms, a pass with 200 µs a file 5 ms]."""
+
+STALE_INTERVALS = 3
+"""A feed leaves the page when its last Snapshot is older than this many of its intervals (interface.md)."""
+
+STALE_MIN_S = 5.0
+"""… but never sooner than this (interface.md)."""
+
+FILE_REST_S = 60.0
+"""A file that failed is left alone this long, then twice as long, and so on: each refused PMA read costs a kernel log line [D]."""
+
+FILE_REST_MAX_S = 3600.0
+"""Longest rest of a failing file [D]."""
+
+PROBE_FILES = 3
+"""If the first files of a folder are all refused, the rest of the folder is not tried in that pass (bnxt_re refuses every file of
+counters/: prometheus/procfs#675) [D]."""
+
+HW_EVENTS_UNKNOWN_MAX = 128
+"""hw_counters files of names we do not know, at most, a port: hfi1 has hundreds (prometheus/node_exporter#2023) [D]."""
+
+READ_SIZE_BYTES = 128
+"""A sysfs attribute of ours is a number or a short word; a longer answer is refused as `parse`."""
+
+SERIES_CAP = 30_000
+"""Series on one page, at most, unless configured: four times the full tier of a DGX H100 (targets.md P11) [D]."""

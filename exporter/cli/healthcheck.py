@@ -1,0 +1,78 @@
+"""Ask the running daemon whether it is healthy: for containers without curl. Finds it by the same configuration as the daemon."""
+
+import argparse
+import http.client
+import socket
+
+from exporter.cli.exits import Exit
+from exporter.cli.options import add_options, duration_argument, loaded
+from exporter.config.address import Address, TcpAddress, UnixAddress, parse_address
+from exporter.config.schema import Web
+
+PATH = "/-/healthy"
+TIMEOUT_S = 2.0
+"""Well below the 3 s and more that container runtimes and kubelets usually give; the answer comes from memory."""
+LOOPBACK = {"": ("127.0.0.1", "::1"), "0.0.0.0": ("127.0.0.1",), "::": ("::1", "127.0.0.1")}  # noqa: S104  # compared, not bound
+"""Where a daemon that listens on every interface is asked, in this order."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--timeout and the shared flags."""
+    parser.add_argument("--timeout", type=duration_argument, default=TIMEOUT_S, metavar="DURATION",
+                        help="give up after this long without an answer. Default: 2s.")  # fmt: skip
+    add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 if /-/healthy answers 200, else 1; one line on stdout either way. Raises ConfigError."""
+    address = address_of(loaded(args).config.web)
+    if isinstance(address, TcpAddress) and address.port == 0:
+        print(f"not healthy: {address} lets the kernel choose a port, so nobody knows where to ask; set web.health_address")
+        return Exit.FINDING
+    problem = ask(address, args.timeout)
+    print(f"not healthy: {address}{PATH}: {problem}" if problem else f"healthy: {address}{PATH}")
+    return Exit.FINDING if problem else Exit.OK
+
+
+def address_of(web: Web) -> Address:
+    """Where to ask: the health address, else the first listen address."""
+    return parse_address(web.health_address or web.listen_addresses[0])
+
+
+def ask(address: Address, timeout_s: float) -> str | None:
+    """None if the daemon says it is healthy, else why not in a few words."""
+    try:
+        connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
+        connection.sock = connect(address, timeout_s)
+        try:
+            connection.request("GET", PATH)
+            response = connection.getresponse()
+        finally:
+            connection.close()
+    except TimeoutError:
+        return f"no answer within {timeout_s:g} s"
+    except OSError as error:
+        return f"{error.strerror or error}; is the daemon running?"
+    except http.client.HTTPException as error:
+        return f"the answer is not HTTP ({type(error).__name__}); does something else listen there?"
+    return None if response.status == http.client.OK else f"HTTP {response.status}"
+
+
+def connect(address: Address, timeout_s: float) -> socket.socket:
+    """A connected socket. Raises OSError of the last host tried."""
+    if isinstance(address, UnixAddress):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect(address.path)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+    hosts = LOOPBACK.get(address.host, (address.host,))
+    for host in hosts[:-1]:
+        try:
+            return socket.create_connection((host, address.port), timeout_s)
+        except OSError:
+            continue
+    return socket.create_connection((hosts[-1], address.port), timeout_s)

@@ -1,0 +1,110 @@
+"""The reference of every series, written from the catalogue."""
+
+import argparse
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from exporter.catalog import CATALOGUE
+from exporter.catalog.hw_events import HW_EVENTS_KNOWN
+from exporter.cli.exits import Exit
+from exporter.model.metric import Metric, Unit
+
+AREAS: Mapping[str, str] = {
+    "fabric_infiniband_": "InfiniBand and RoCE",
+    "fabric_ethernet_": "Ethernet",
+    "fabric_nvlink_": "NVLink",
+    "fabric_gpu_": "GPUs",
+    "fabric_pcie_": "PCIe",
+    "fabric_link_": "Links",
+    "fabric_node_": "Node",
+    "fabric_exporter_": "The exporter itself",
+}
+"""Public prefix → heading, in the order of the page; a row that fits none stands under `Other`."""
+OTHER = "Other"
+
+BORROWED: Mapping[str, str] = {
+    "process_*": "CPU seconds, resident and virtual memory, open and allowed file handles, start time of the daemon's process.",
+    "python_gc_*": "Collections, objects collected and uncollectable, by generation.",
+    "python_info": "Version and implementation of Python; value is always 1.",
+}
+"""Series that prometheus_client's own collectors add to the page, unless exposition.exporter_metrics is false."""
+
+NO_RAW = "computed by the exporter"
+TEXT_WIDTH = 100
+
+HEAD = """\
+# Metrics
+
+<!-- Written by `fabric-exporter metrics --markdown` from exporter/catalog/; do not edit. -->
+
+Every series of this version. A tier holds all before it: aggregate, basic, standard (the default), full. A number that could not be
+read is a missing series, never 0. Counters appear at their first reading, so that the first event is an increase.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--markdown."""
+    parser.add_argument("--markdown", action="store_true", help="the page of the documentation instead of a list for the terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 and the reference on stdout."""
+    print(markdown() if args.markdown else plain(), end="")
+    return Exit.OK
+
+
+def markdown() -> str:
+    """The reference as Markdown, ending in a newline."""
+    parts = [HEAD, *(f"## {area}\n\n" + "\n".join(map(_entry, rows)) for area, rows in areas().items())]
+    events = "\n".join(f"| `{name}` | {event.help} | {event.role.value if event.role else ''} |" for name, event in HW_EVENTS_KNOWN.items())
+    parts.append(f"## Known driver events\n\nValues of the label `event` whose meaning is known; others are shown under the driver's own "
+                 f"name.\n\n| event | meaning | role in the rules |\n|---|---|---|\n{events}\n")  # fmt: skip
+    borrowed = "\n".join(f"| `{name}` | {words} |" for name, words in BORROWED.items())
+    parts.append("## Process and Python\n\nFrom prometheus_client's collectors; `--web.disable-exporter-metrics` leaves them out.\n\n"
+                 f"| series | meaning |\n|---|---|\n{borrowed}\n")  # fmt: skip
+    return "\n".join(parts)
+
+
+def plain() -> str:
+    """The reference for a terminal: name, type and tier aligned, the help below."""
+    return "\n".join(_plain_lines()) + "\n"
+
+
+def areas() -> dict[str, list[Metric]]:
+    """Rows by heading, both in the order of the page; no empty heading."""
+    grouped: dict[str, list[Metric]] = {}
+    for row in CATALOGUE.values():
+        area = next((title for prefix, title in AREAS.items() if row.name.startswith(prefix)), OTHER)
+        grouped.setdefault(area, []).append(row)
+    return {area: grouped[area] for area in (*AREAS.values(), OTHER) if area in grouped}
+
+
+def _entry(row: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in row.labels) or "none"
+    facts = [f"type: {row.kind.exposed_type}", f"unit: {unit_words(row)}", f"labels: {labels}", f"tier: {row.tier.name.lower()}",
+             f"found in: `{row.raw}`" if row.raw else f"found in: {NO_RAW}"]  # fmt: skip
+    if row.absent:
+        facts.append(f"absent: {row.absent}")
+    return f"### `{row.name}`\n\n{row.help}\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
+
+
+def unit_words(row: Metric) -> str:
+    """The row's unit for a person."""
+    words = {Unit.COUNT: "count", Unit.STATE: "number of a state", Unit.TIMESTAMP: "seconds since 1970 (Unix time)"}
+    return words.get(row.unit, row.unit.value.replace("_", " "))
+
+
+def _plain_lines() -> Iterator[str]:
+    width = max(len(row.name) for row in CATALOGUE.values())
+    for area, rows in areas().items():
+        yield f"{area}\n"
+        for row in rows:
+            yield f"  {row.name:<{width}}  {row.kind.exposed_type:<7}  {row.tier.name.lower():<9}  {{{','.join(row.labels)}}}"
+            yield textwrap.fill(row.help, TEXT_WIDTH, initial_indent="      ", subsequent_indent="      ")
+        yield ""
+    yield "Known driver events (label event)\n"
+    event_width = max(map(len, HW_EVENTS_KNOWN))
+    yield from (f"  {name:<{event_width}}  {event.help}" for name, event in HW_EVENTS_KNOWN.items())
+    yield "\nProcess and Python (prometheus_client)\n"
+    borrowed_width = max(map(len, BORROWED))
+    yield from (f"  {name:<{borrowed_width}}  {words}" for name, words in BORROWED.items())

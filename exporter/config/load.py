@@ -1,0 +1,104 @@
+"""The configuration in force: flags > environment > file > defaults, and where each value came from. Reports every mistake at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise
+from typing import Any
+
+from exporter.config.address import TcpAddress, parse_address
+from exporter.config.duration import format_duration
+from exporter.config.layers import NO_LAYER, Given, environment_layer, file_layer, flag_layer
+from exporter.config.mistake import ConfigError, Mistake, error_of
+from exporter.config.options import OPTIONS, yaml_name
+from exporter.config.schema import Config
+from exporter.config.yaml_lines import parse, read_file
+
+DEFAULT = "default"
+"""Origin of a value that nobody gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A usable configuration, the origin of each value by option path (`default`, `config.yaml:12`, a variable, a flag), and its file."""
+
+    config: Config
+    origins: Mapping[str, str]
+    file: str | None = None
+
+
+def load(file: str | None = None, environ: Mapping[str, str] | None = None, flags: Mapping[str, tuple[str, ...]] | None = None) -> Loaded:
+    """The configuration from a file, variables and flags (texts by option path; several for a list). A missing file is an error.
+
+    Raises ConfigError with every mistake of all three. A file that is no YAML hides its own options' mistakes, not those of the others.
+    """
+    mistakes: list[Mistake] = []
+    from_file = NO_LAYER
+    if file is not None:
+        try:
+            from_file = file_layer(parse(read_file(file), file), file)
+        except ConfigError as error:
+            mistakes.extend(error.mistakes)
+    layers = (from_file, environment_layer(environ or {}), flag_layer(flags or {}))
+    given: dict[str, Given] = {}
+    for layer in layers:
+        mistakes.extend(layer.mistakes)
+        given.update(layer.given)
+    config: Config = _build(Config, (), given)
+    origins = {path: given[path].origin if path in given else DEFAULT for path in OPTIONS}
+    mistakes = mistakes or _contradictions(config, origins)
+    if mistakes:
+        raise error_of(tuple(mistakes))
+    return Loaded(config, origins, file)
+
+
+def _build(section: type, path: tuple[str, ...], given: Mapping[str, Given]) -> Any:
+    """The dataclass of a section: what is given, defaults for the rest."""
+    values: dict[str, Any] = {}
+    for item in fields(section):
+        here = (*path, yaml_name(item))
+        if isinstance(item.type, type) and is_dataclass(item.type):
+            values[item.name] = _build(item.type, here, given)
+        elif ".".join(here) in given:
+            values[item.name] = given[".".join(here)].value
+    return section(**values)
+
+
+def _contradictions(config: Config, origins: Mapping[str, str]) -> list[Mistake]:
+    """Values that are right by themselves but not together; looked for only once each is."""
+    found: list[Mistake] = []
+    if config.web.config_file is not None:
+        found.append(_mistake("web.config_file", "not supported yet: TLS and passwords arrive with a later version", origins))
+    found.extend(_address_conflicts(config, origins))
+    infiniband = config.sources.infiniband
+    intervals = (("fast_interval", infiniband.fast_interval_s), ("normal_interval", infiniband.normal_interval_s),
+                 ("slow_interval", infiniband.slow_interval_s))  # fmt: skip
+    for (shorter, shorter_s), (longer, longer_s) in pairwise(intervals):
+        if shorter_s > longer_s:
+            path = f"sources.infiniband.{shorter}"
+            problem = f"{format_duration(shorter_s)} is longer than {longer}, {format_duration(longer_s)}; set both"
+            if origins[path] == DEFAULT:
+                path = f"sources.infiniband.{longer}"
+                problem = f"{format_duration(longer_s)} is shorter than {shorter}, {format_duration(shorter_s)}; set both"
+            found.append(_mistake(path, problem, origins))
+    return found
+
+
+def _address_conflicts(config: Config, origins: Mapping[str, str]) -> list[Mistake]:
+    web = config.web
+    if not web.listen_addresses:
+        return [_mistake("web.listen_addresses", "needs at least one address, such as :29100", origins)]
+    fixed = [address for address in web.listen_addresses if not _is_ephemeral(address)]
+    twice = sorted({address for address in fixed if fixed.count(address) > 1})
+    found = [_mistake("web.listen_addresses", f"{address} is listed twice", origins) for address in twice]
+    if web.health_address in fixed:
+        found.append(_mistake("web.health_address", f"{web.health_address} is a listen address already", origins))
+    return found
+
+
+def _is_ephemeral(address: str) -> bool:
+    parsed = parse_address(address)
+    return isinstance(parsed, TcpAddress) and parsed.port == 0
+
+
+def _mistake(path: str, problem: str, origins: Mapping[str, str]) -> Mistake:
+    return Mistake(path, problem, origins[path])

@@ -1,0 +1,35 @@
+"""Content negotiation: what a client's Accept and Accept-Encoding headers allow. Pure; bounded for any header text."""
+
+_TEXT_RANGES = ("text/plain", "text/*", "*/*")
+_OPENMETRICS = "application/openmetrics-text"
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """True only for a client that accepts OpenMetrics and nothing that our text format is: Prometheus itself accepts both."""
+    ranges = dict(_weights(accept))
+    if any(ranges.get(name, 0) > 0 for name in _TEXT_RANGES):
+        return False
+    return ranges.get(_OPENMETRICS, 0) > 0
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """True if gzip (or anything) is acceptable with a weight above 0."""
+    weights = dict(_weights(accept_encoding))
+    return weights.get("gzip", weights.get("*", 0)) > 0
+
+
+def _weights(header: str) -> list[tuple[str, float]]:
+    """(name, highest weight) for each element of a header; a weight that is no number counts as 1."""
+    found: dict[str, float] = {}
+    for element in header[:4096].split(","):
+        name, *parameters = (part.strip().lower() for part in element.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    weight = float(parameter[2:])
+                except ValueError:
+                    weight = 1.0
+        if name:
+            found[name] = max(found.get(name, 0.0), weight)
+    return list(found.items())

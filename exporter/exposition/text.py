@@ -1,0 +1,49 @@
+"""The grammar of Prometheus text format 0.0.4: heads, label pairs, numbers. Pure."""
+
+import math
+
+from exporter.model.entity import Entity
+from exporter.model.metric import Metric
+from exporter.model.snapshot import Number, SeriesKey
+
+
+def head_of(row: Metric) -> str:
+    """The HELP and TYPE lines of a row."""
+    return f"# HELP {row.name} {_escape_help(row.help)}\n# TYPE {row.name} {row.kind.exposed_type}\n"
+
+
+def series_of(row: Metric, entity: Entity, key: SeriesKey) -> str | None:
+    """Name and labels, as they stand before the value; None if entity and key do not supply what the row's labels ask for."""
+    pairs = label_pairs(row, entity, key)
+    if pairs is None:
+        return None
+    inside = ",".join(f'{name}="{_escape_label(value)}"' for name, value in pairs)
+    return f"{row.name}{{{inside}}}" if inside else row.name
+
+
+def label_pairs(row: Metric, entity: Entity, key: SeriesKey) -> tuple[tuple[str, str], ...] | None:
+    """(label, value) in the row's order; None if entity and key do not supply exactly what the row's labels ask for."""
+    own = () if isinstance(key, str) else key[1:]
+    if len(own) != len(row.own_labels):
+        return None
+    values = dict(zip(row.own_labels, own, strict=True))
+    pairs = tuple((name, values[name] if name in values else entity.label(name)) for name in row.labels)
+    return None if any(value is None for _, value in pairs) else tuple((name, value or "") for name, value in pairs)
+
+
+def number_text(value: Number) -> str:
+    """A sample value; infinities and NaN as Prometheus spells them."""
+    if isinstance(value, int):
+        return str(int(value))
+    if math.isfinite(value):
+        return repr(value)
+    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def _escape_label(value: str) -> str:
+    clean = value.encode("utf-8", "replace").decode("utf-8")
+    return clean.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _escape_help(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

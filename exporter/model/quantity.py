@@ -1,0 +1,16 @@
+"""Unit constants: the one place where a vendor's unit becomes a base unit. Pure."""
+
+BYTES_PER_IB_WORD = 4
+"""IBTA PortXmitData and PortRcvData count 32-bit words, whatever the link width (Documentation/ABI/stable/sysfs-class-infiniband)."""
+
+BYTES_PER_S_PER_GBIT = 125_000_000
+"""1 Gb/s in bytes per second."""
+
+SECONDS_PER_MS = 1e-3
+
+UINT64_MAX = 2**64 - 1
+
+
+def clamp_of(bits: int) -> int:
+    """The value at which a counter of that many bits stops counting: all ones (IBTA PMA counters clamp, they do not wrap)."""
+    return (1 << bits) - 1

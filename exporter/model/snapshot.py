@@ -1,0 +1,82 @@
+"""Reading, Snapshot, Scene: what was seen, by whom, when. Frozen values; they cross threads and pipes unchanged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from exporter.model.entity import Entity
+from exporter.model.fault import Fault, Reason
+from exporter.model.metric import Cadence
+
+SeriesKey: TypeAlias = str | tuple[str, ...]
+"""A metric key, or (metric key, *values of the row's own labels)."""
+
+Number: TypeAlias = int | float
+
+
+def metric_key(series: SeriesKey) -> str:
+    """The catalogue key within a SeriesKey."""
+    return series if isinstance(series, str) else series[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One entity and its numbers in base units. A number that could not be known is a missing key: never 0, NaN or the last value."""
+
+    entity: Entity
+    values: Mapping[SeriesKey, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Where a Snapshot comes from: one source, one subject (a device; "" for the source as a whole), one cadence."""
+
+    source: str
+    subject: str
+    cadence: Cadence
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one feed saw in one pass. `wall_s` (Unix time) and `monotonic_s` are taken when the pass began."""
+
+    feed: Feed
+    wall_s: float
+    monotonic_s: float
+    readings: tuple[Reading, ...]
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """How one source is doing. None means not known yet (no pass has succeeded). `duty_ratio` is the share of wall time that the
+    busiest device of the source spends answering our reads."""
+
+    source: str
+    up: bool
+    devices: int
+    hung: tuple[str, ...] = ()
+    last_success_wall_s: float | None = None
+    oldest_sample_monotonic_s: float | None = None
+    duration_s: float | None = None
+    duty_ratio: float | None = None
+    faults: Mapping[Reason, int] = field(default_factory=dict)
+    looked_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The newest live Snapshot of each feed and how each source is doing: the only thing the edges see.
+
+    `generation` grows by one with each publication. `readings` are numbers about this program itself (catalog/internals.py).
+    """
+
+    generation: int
+    wall_s: float
+    monotonic_s: float
+    snapshots: Mapping[Feed, Snapshot]
+    sources: tuple[SourceStatus, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+EMPTY_SCENE = Scene(0, 0.0, 0.0, {})

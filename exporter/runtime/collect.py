@@ -1,0 +1,135 @@
+"""One errand: read one device (or scan one source) at the cadences that are due, timed, with every surprise turned into a Fault.
+
+Declares what the runtime asks of a source. The only place besides the web request boundary that catches any Exception.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from exporter.model.fault import Fault, Reason
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Feed, Snapshot
+from exporter.runtime.clock import Clock
+
+log = logging.getLogger("fabric_exporter.collect")
+
+
+class DeviceReader(Protocol):
+    """One device of a source. Never read by two threads at once."""
+
+    @property
+    def subject(self) -> str:
+        """The device's name, unique within its source."""
+        ...
+
+    @property
+    def cadences(self) -> Sequence[Cadence]:
+        """Cadences at which it has something to read."""
+        ...
+
+    def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
+        """One pass. Hardware trouble is a Fault in the Snapshot."""
+        ...
+
+    def close(self) -> None:
+        """Give all handles back."""
+        ...
+
+
+class Scan(Protocol):
+    """What a scan found."""
+
+    @property
+    def readers(self) -> Sequence[DeviceReader]:
+        """A reader for each device there is now; the same object for a device that stayed."""
+        ...
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Readings and Faults of the scan itself; its feed has an empty subject."""
+        ...
+
+
+class Source(Protocol):
+    """One kind of hardware."""
+
+    @property
+    def name(self) -> str:
+        """The source's name, as in `fabric_exporter_source_up{source}`."""
+        ...
+
+    @property
+    def looked_for(self) -> str:
+        """What the source looks for and where, for a person whose page is empty."""
+        ...
+
+    def scan(self, wall_s: float, monotonic_s: float) -> Scan:
+        """What devices there are now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Work for one thread: read `reader` at `cadences`, or scan `source` if there is no reader."""
+
+    source: Source
+    reader: DeviceReader | None
+    cadences: tuple[Cadence, ...]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Source and subject: no two errands of one place run at once."""
+        return self.source.name, self.reader.subject if self.reader is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an Errand. `costs_s` is the wall time of each cadence's pass, `waited_s` the part of all of it without CPU. `scan` is
+    None for a device's errand and for a scan that failed."""
+
+    errand: Errand
+    snapshots: tuple[Snapshot, ...]
+    costs_s: Mapping[Cadence, float]
+    waited_s: float
+    scan: Scan | None = None
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall time of the whole errand."""
+        return sum(self.costs_s.values())
+
+
+def run_errand(errand: Errand, clock: Clock) -> Outcome:
+    """Do it now, in this thread. Never raises."""
+    cpu_s = clock.thread_cpu_s()
+    costs_s: dict[Cadence, float] = {}
+    snapshots: list[Snapshot] = []
+    scan: Scan | None = None
+    for cadence in errand.cadences:
+        started_s = clock.monotonic_s()
+        try:
+            if errand.reader is None:
+                scan = errand.source.scan(clock.wall_s(), started_s)
+                snapshots.append(scan.snapshot)
+            else:
+                snapshots.append(errand.reader.read(cadence, clock.wall_s(), started_s))
+        except Exception as error:  # noqa: BLE001  # a bug in one source must not cost the others; it is counted and shown once
+            snapshots.append(_bug_snapshot(errand, cadence, error, clock))
+        costs_s[cadence] = clock.monotonic_s() - started_s
+    waited_s = sum(costs_s.values()) - (clock.thread_cpu_s() - cpu_s)
+    return Outcome(errand, tuple(snapshots), costs_s, max(0.0, waited_s), scan)
+
+
+_bugs_shown: set[str] = set()
+
+
+def _bug_snapshot(errand: Errand, cadence: Cadence, error: Exception, clock: Clock) -> Snapshot:
+    source, subject = errand.place
+    detail = f"{type(error).__name__}: {error}"
+    if detail not in _bugs_shown and len(_bugs_shown) < 100:
+        _bugs_shown.add(detail)
+        log.error("bug source=%s device=%s reason=bug", source, subject, exc_info=error)
+    fault = Fault(source, subject, Reason.BUG, f"{detail}; this is a bug in fabric-exporter, the log holds the traceback")
+    return Snapshot(Feed(source, subject, cadence), clock.wall_s(), clock.monotonic_s(), (), (fault,))

@@ -1,0 +1,175 @@
+"""The ledger of one source: which devices it has, when each is due, what it last brought, which hang, how many faults there were.
+
+Knows one source; the sampler goes from ledger to ledger. No threads, no clock: time is a parameter.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from exporter.model.fault import Fault, Reason
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Feed, Snapshot, SourceStatus
+from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source
+from exporter.runtime.log_once import FaultLog
+from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, is_due, stale_after_s
+
+WHOLE = ""
+"""Subject of the source as a whole: its scan."""
+
+
+@dataclass(slots=True)
+class _Device:
+    """One device (or the scan, reader None) and its beats."""
+
+    reader: DeviceReader | None
+    beats: dict[Cadence, Beat]
+    elapsed_s: float | None = None
+    ok: bool = True
+    hung: bool = False
+
+
+@dataclass(slots=True)
+class Ledger:
+    """State of one source. Used by one thread."""
+
+    source: Source
+    intervals: Intervals
+    log: FaultLog
+    devices: dict[str, _Device] = field(default_factory=dict)
+    leaving: list[DeviceReader] = field(default_factory=list)
+    newest: dict[Feed, tuple[Snapshot, float]] = field(default_factory=dict)
+    faults: dict[Reason, int] = field(default_factory=dict)
+    last_success_wall_s: float | None = None
+
+    def open(self, now_s: float) -> None:
+        """Make the first scan due."""
+        self.devices[WHOLE] = _Device(None, {Cadence.NORMAL: Beat(self.intervals.normal_s, now_s)})
+
+    def due(self, now_s: float, busy: Mapping[tuple[str, str], float]) -> list[Errand]:
+        """Errands to start now. Until the first scan is back, only the scan."""
+        found: list[Errand] = []
+        for subject, device in self.devices.items():
+            if (self.source.name, subject) in busy:
+                continue
+            cadences = tuple(cadence for cadence, beat in device.beats.items() if is_due(beat, now_s))
+            if cadences:
+                found.append(Errand(self.source, device.reader, cadences))
+        return found
+
+    def make_due(self, cadences: Collection[Cadence], now_s: float) -> None:
+        """These cadences of every device are due now, whatever their rhythm; so is the scan if SLOW is among them."""
+        for device in self.devices.values():
+            for cadence, beat in device.beats.items():
+                if cadence in cadences and (device.reader is not None or Cadence.SLOW in cadences):
+                    device.beats[cadence] = replace(beat, due_s=now_s)
+
+    def next_due_s(self, busy: Mapping[tuple[str, str], float]) -> float:
+        """When the next errand of a free device is due; infinity if none."""
+        beats = (
+            beat for subject, device in self.devices.items() if (self.source.name, subject) not in busy for beat in device.beats.values()
+        )
+        return min((beat.due_s for beat in beats), default=float("inf"))
+
+    def absorb(self, outcome: Outcome, now_s: float) -> None:
+        """Take in what one errand brought."""
+        subject = outcome.errand.place[1]
+        device = self.devices.get(subject)
+        if device is None or device.reader is not outcome.errand.reader:
+            return  # the device left while it was being read
+        if device.hung:
+            device.hung = False
+            self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
+        barren = not any(snapshot.readings for snapshot in outcome.snapshots) and any(snapshot.faults for snapshot in outcome.snapshots)
+        device.ok, device.elapsed_s = not barren or device.reader is None, outcome.elapsed_s
+        self._turn_beats(device, outcome, now_s, barren=barren and device.reader is not None)
+        for snapshot in outcome.snapshots:
+            self._keep(device, snapshot)
+        if outcome.scan is not None:
+            self._take_scan(outcome.scan.readers, now_s)
+        elif device.reader is None:
+            device.ok = False
+
+    def flag_hung(self, now_s: float, busy: Mapping[tuple[str, str], float]) -> None:
+        """Flag each device whose errand has run longer than its deadline; count it once per hang."""
+        for (source, subject), started_s in busy.items():
+            device = self.devices.get(subject) if source == self.source.name else None
+            if device is None or device.hung or now_s - started_s < deadline_s(device.beats):
+                continue
+            device.hung = True
+            self._count((Fault(source, subject or "scan", Reason.TIMEOUT,
+                               f"has not answered for {now_s - started_s:.1f} s; it is not waited for and its series leave"),))  # fmt: skip
+
+    def let_go(self, busy: Mapping[tuple[str, str], float]) -> None:
+        """Close readers of devices that left, once no thread is inside them."""
+        waiting = [reader for reader in self.leaving if (self.source.name, reader.subject) in busy]
+        for reader in self.leaving:
+            if reader not in waiting:
+                reader.close()
+        self.leaving = waiting
+
+    def status(self) -> SourceStatus:
+        """How the source is doing."""
+        devices = {subject: device for subject, device in self.devices.items() if subject != WHOLE}
+        hung = tuple(subject or "scan" for subject, device in self.devices.items() if device.hung)
+        fast = [snapshot.monotonic_s for feed, (snapshot, _) in self.newest.items() if feed.cadence is Cadence.FAST]
+        duties = [sum(beat.duty for beat in device.beats.values()) for device in devices.values()]
+        return SourceStatus(
+            source=self.source.name,
+            up=not hung and all(device.ok for device in self.devices.values()),
+            devices=len(devices),
+            hung=hung,
+            last_success_wall_s=self.last_success_wall_s,
+            oldest_sample_monotonic_s=min(fast, default=None),
+            duration_s=max((device.elapsed_s for device in self.devices.values() if device.elapsed_s is not None), default=None),
+            duty_ratio=max(duties, default=None),
+            faults=dict(self.faults),
+            looked_for=self.source.looked_for,
+        )
+
+    def close(self, busy: Mapping[tuple[str, str], float]) -> None:
+        """Close every reader that no thread is inside of."""
+        self.leaving += [device.reader for device in self.devices.values() if device.reader is not None]
+        self.devices.clear()
+        self.let_go(busy)
+
+    def _turn_beats(self, device: _Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
+        for cadence, cost_s in outcome.costs_s.items():
+            before = device.beats[cadence]
+            after = device.beats[cadence] = after_pass(before, now_s, cost_s, barren=barren)
+            if (after.guard == 1) != (before.guard == 1):
+                self.log.stretched(self.source.name, outcome.errand.place[1] or "scan", cadence.value, after.actual_s)
+
+    def _keep(self, device: _Device, snapshot: Snapshot) -> None:
+        self._count(snapshot.faults)
+        beat = device.beats.get(snapshot.feed.cadence)
+        if beat is not None and snapshot.readings:
+            self.newest[snapshot.feed] = (snapshot, snapshot.monotonic_s + stale_after_s(beat))
+            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
+        else:
+            self.newest.pop(snapshot.feed, None)
+        if device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
+            self._scan_soon(snapshot.monotonic_s)
+
+    def _scan_soon(self, now_s: float) -> None:
+        """Something is gone: look again at what is there, with the next tick."""
+        whole = self.devices[WHOLE]
+        beat = whole.beats[Cadence.NORMAL]
+        whole.beats[Cadence.NORMAL] = Beat(beat.interval_s, min(beat.due_s, now_s + self.intervals.fast_s))
+
+    def _take_scan(self, readers: Iterable[DeviceReader], now_s: float) -> None:
+        found = {reader.subject: reader for reader in readers}
+        for subject in [s for s, d in self.devices.items() if d.reader is not None and found.get(s) is not d.reader]:
+            gone = self.devices.pop(subject)
+            if gone.reader is not None:
+                self.leaving.append(gone.reader)
+            self.newest = {feed: kept for feed, kept in self.newest.items() if feed.subject != subject}
+        for subject, reader in found.items():
+            if subject not in self.devices:
+                beats = {cadence: Beat(self.intervals.of(cadence), now_s) for cadence in reader.cadences}
+                self.devices[subject] = _Device(reader, beats)
+
+    def _count(self, faults: Iterable[Fault]) -> None:
+        listed = tuple(faults)
+        for fault in listed:
+            self.faults[fault.reason] = self.faults.get(fault.reason, 0) + 1
+        self.log.write(listed)

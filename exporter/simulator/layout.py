@@ -1,0 +1,154 @@
+"""The sysfs of a simulated node as archive entries: which files a profile has, where they lie and what they say at time zero.
+
+Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband and sysfs-bus-pci; hw_counters names of mlx5
+(drivers/infiniband/hw/mlx5/counters.c), the roce_* ones on InfiniBand ports too, as an H100 node shows them. Knows no traffic.
+"""
+
+from collections.abc import Iterator, Mapping
+from posixpath import relpath
+
+from exporter.simulator.archive import Entry, File, Symlink
+from exporter.simulator.profiles import Hca, Profile
+
+COUNTERS = (
+    "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery", "local_link_integrity_errors",
+    "multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors", "port_rcv_data", "port_rcv_errors",
+    "port_rcv_packets", "port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors", "port_xmit_constraint_errors",
+    "port_xmit_data", "port_xmit_discards", "port_xmit_packets", "port_xmit_wait", "symbol_error", "unicast_rcv_packets",
+    "unicast_xmit_packets",
+)  # fmt: skip
+HW_COUNTERS = (
+    "duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "out_of_buffer", "out_of_sequence", "packet_seq_err",
+    "req_cqe_error", "req_cqe_flush_error", "req_remote_access_errors", "req_remote_invalid_request", "req_rnr_retries_exceeded",
+    "req_transport_retries_exceeded", "resp_cqe_error", "resp_cqe_flush_error", "resp_local_length_error",
+    "resp_remote_access_errors", "rnr_nak_retry_err", "roce_adp_retrans", "roce_adp_retrans_to", "roce_slow_restart",
+    "roce_slow_restart_cnps", "roce_slow_restart_trans", "rx_atomic_requests", "rx_dct_connect", "rx_icrc_encapsulated",
+    "rx_read_requests", "rx_write_requests",
+)  # fmt: skip
+ROCE_HW_COUNTERS = ("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled", "rp_cnp_ignored")
+LIFESPAN_MS = 10
+"""How long mlx5 may answer hw_counters from its cache (kernel default)."""
+
+_MELLANOX, _BROADCOM, _INTEL = "0x15b3", "0x1000", "0x8086"
+_BRIDGE_CLASS, _INFINIBAND_CLASS, _ETHERNET_CLASS = "0x060400", "0x020700", "0x020000"
+
+
+def port_folder(hca: Hca) -> str:
+    """Where the port's files really lie; `class/infiniband/<name>/ports/1` leads there."""
+    return f"{_device_folder(hca)}/ports/1"
+
+
+def node_entries(profile: Profile) -> tuple[Entry, ...]:
+    """The whole tree at time zero: every counter 0, every port up, every PCIe link at its best."""
+    found: dict[str, Entry] = {}
+    for hca in profile.hcas:
+        for entry in (*_pci_entries(hca), *_net_entries(hca), *_device_entries(hca), *_port_entries(hca)):
+            found.setdefault(entry.path, entry)  # cards may share bridges
+    return tuple(found[path] for path in sorted(found))
+
+
+def _pci_folder(hca: Hca) -> str:
+    return "/".join(("devices", *hca.pci_path))
+
+
+def _device_folder(hca: Hca) -> str:
+    return f"{_pci_folder(hca)}/infiniband/{hca.name}"
+
+
+def _net_folder(hca: Hca) -> str:
+    return f"{_pci_folder(hca)}/net/{hca.netdev}"
+
+
+def _files(folder: str, texts: Mapping[str, object]) -> Iterator[Entry]:
+    for name, text in texts.items():
+        yield File(f"{folder}/{name}", f"{text}\n".encode())
+
+
+def _link(path: str, target: str) -> Symlink:
+    """A relative link from one place in the tree to another."""
+    return Symlink(path, relpath(target, path.rpartition("/")[0]))
+
+
+def _pci_entries(hca: Hca) -> Iterator[Entry]:
+    """The card and the bridges above it: a root port, then a switch's ports. All run at the card's speed and width."""
+    folder = f"devices/{hca.pci_path[0]}"
+    for depth, address in enumerate(hca.pci_path[1:]):
+        folder += f"/{address}"
+        card = address == hca.pci
+        driver = "mlx5_core" if card else "pcieport"
+        yield from _files(folder, {
+            "vendor": _MELLANOX if card else _BROADCOM if depth else _INTEL,
+            "class": _card_class(hca) if card else _BRIDGE_CLASS,
+            "numa_node": hca.numa_node,
+            "current_link_speed": hca.model.pcie_speed,
+            "current_link_width": hca.model.pcie_lanes,
+            "max_link_speed": hca.model.pcie_speed,
+            "max_link_width": hca.model.pcie_lanes,
+            "uevent": f"DRIVER={driver}\nPCI_SLOT_NAME={address}",
+        })  # fmt: skip
+        yield _link(f"{folder}/driver", f"bus/pci/drivers/{driver}")
+        yield _link(f"bus/pci/drivers/{driver}/{address}", folder)
+        yield _link(f"bus/pci/devices/{address}", folder)
+    yield from _files(folder, {"device": hca.model.pci_device, "sriov_totalvfs": 16, "sriov_numvfs": 0})
+
+
+def _card_class(hca: Hca) -> str:
+    return _INFINIBAND_CLASS if hca.link_layer == "InfiniBand" else _ETHERNET_CLASS
+
+
+def _net_entries(hca: Hca) -> Iterator[Entry]:
+    folder = _net_folder(hca)
+    ethernet = hca.link_layer == "Ethernet"
+    yield from _files(folder, {
+        "dev_port": 0,
+        "operstate": "up",
+        "carrier": 1,
+        "carrier_changes": 2,
+        "carrier_up_count": 1,
+        "carrier_down_count": 1,
+        "mtu": 9000 if ethernet else 4092,
+        "speed": hca.rate.split()[0] + "000",
+        "type": 1 if ethernet else 32,
+        **({"phys_port_name": "p0"} if ethernet else {}),
+    })  # fmt: skip
+    yield _link(f"{folder}/device", _pci_folder(hca))
+    yield _link(f"class/net/{hca.netdev}", folder)
+
+
+def _device_entries(hca: Hca) -> Iterator[Entry]:
+    folder = _device_folder(hca)
+    yield from _files(folder, {
+        "board_id": hca.model.board_id,
+        "fw_ver": hca.model.firmware,
+        "hca_type": hca.model.hca_type,
+        "hw_rev": 0,
+        "node_desc": f"simulated {hca.name}",
+        "node_guid": hca.node_guid,
+        "node_type": "1: CA",
+        "sys_image_guid": hca.node_guid,
+    })  # fmt: skip
+    yield _link(f"{folder}/device", _pci_folder(hca))
+    yield _link(f"class/infiniband/{hca.name}", folder)
+
+
+def _port_entries(hca: Hca) -> Iterator[Entry]:
+    folder = port_folder(hca)
+    ethernet = hca.link_layer == "Ethernet"
+    hw_counters = HW_COUNTERS + ROCE_HW_COUNTERS if ethernet else HW_COUNTERS
+    yield from _files(folder, {
+        "state": "4: ACTIVE",
+        "phys_state": "5: LinkUp",
+        "rate": hca.rate,
+        "link_layer": hca.link_layer,
+        "lid": "0x0" if ethernet else f"0x{int(hca.node_guid[-4:], 16):x}",
+        "sm_lid": "0x0" if ethernet else "0x1",
+        "sm_sl": 0,
+        "lid_mask_count": 0,
+        "cap_mask": "0x00010000" if ethernet else "0xa751e848",
+    })  # fmt: skip
+    yield from _files(f"{folder}/counters", dict.fromkeys(COUNTERS, 0))
+    yield from _files(f"{folder}/hw_counters", {**dict.fromkeys(hw_counters, 0), "lifespan": LIFESPAN_MS})
+    yield from _files(f"{folder}/gids", {"0": f"fe80:0000:0000:0000:{hca.node_guid}"})
+    yield from _files(f"{folder}/gid_attrs/types", {"0": "RoCE v2" if ethernet else "IB/RoCE v1"})
+    yield from _files(f"{folder}/gid_attrs/ndevs", {"0": hca.netdev})
+    yield from _files(f"{folder}/pkeys", {"0": "0xffff"})

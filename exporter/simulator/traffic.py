@@ -1,0 +1,155 @@
+"""What the ports of a simulated node carry: seed and virtual time → totals since the node started. Pure and closed-form.
+
+Totals are computed from the time itself, never added up, so one step or many give the same numbers. A training job talks in bursts (in
+step on all rails, both ways) and writes a checkpoint to storage now and then; loading data is a trickle. Knows no file and no width.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from exporter.simulator.profiles import Hca, Use
+
+NS_PER_S = 1_000_000_000
+PACKET_BYTES = 4096
+"""Payload of a full packet at the usual path MTU."""
+PACKETS_PER_ACK = 16
+"""Acknowledgements are coalesced; one small packet back per so many."""
+BYTES_PER_WAIT_TICK = 400_000
+"""One 8-byte tick of stall per so many bytes sent, 0.002 % of the busy time: a healthy fabric; the 32-bit counter lasts for days."""
+PACKETS_PER_CNP = 5_000
+PACKETS_PER_ECN_MARK = 20_000
+"""RoCE only, per packets sent: a storage port sends only while a checkpoint is written, and then the way is crowded both ways."""
+BYTES_PER_REQUEST = 1 << 20
+MULTICAST_EVERY_NS = 10 * NS_PER_S
+SYMBOL_ERROR_EVERY_NS = 12 * 3600 * NS_PER_S
+"""One symbol error in twelve hours; a bit error ratio of 1e-15 would be 17 at NDR (1e-15 × 4e11 bit/s × 43,200 s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """Every `period_s` one burst of about `busy_s` at `load` of line rate, beginning at `begin_s` of the period.
+
+    The volume varies by ±5 % for all ports of a node together and ±1 % for one port; the length varies with it.
+    Raises ValueError where a burst might not end within its period or would exceed line rate.
+    """
+
+    period_s: float
+    begin_s: float
+    busy_s: float
+    load: float
+
+    def __post_init__(self) -> None:
+        if not (self.begin_s >= 0 and self.busy_s > 0 and self.begin_s + self.busy_s * 1.07 <= self.period_s):
+            raise ValueError(f"a burst of {self.busy_s} s from {self.begin_s} s on does not fit into {self.period_s} s")
+        if not 0 < self.load <= 1:
+            raise ValueError(f"load {self.load} is not a share of line rate")
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bursts in one direction of every port of one use."""
+
+    name: str
+    use: Use
+    bursts: Bursts
+    transmits: bool
+
+
+def training(
+    step_s: float = 8, communication_s: float = 1.2, checkpoint_every_s: float = 1800, checkpoint_s: float = 60
+) -> tuple[Flow, ...]:
+    """A training job: gradients at the end of each step, a checkpoint at the end of each interval (asynchronous: steps go on)."""
+    gradients = Bursts(step_s, step_s - 1.1 * communication_s, communication_s, 0.92)
+    checkpoint = Bursts(checkpoint_every_s, checkpoint_every_s - 1.1 * checkpoint_s, checkpoint_s, 0.7)
+    loading = Bursts(step_s, 0, step_s / 2, 0.04)
+    return (
+        Flow("gradients out", Use.COMPUTE, gradients, transmits=True),
+        Flow("gradients in", Use.COMPUTE, gradients, transmits=False),
+        Flow("checkpoint", Use.STORAGE, checkpoint, transmits=True),
+        Flow("loading", Use.STORAGE, loading, transmits=False),
+    )
+
+
+TRAINING = training()
+
+
+@dataclass(frozen=True, slots=True)
+class PortTotals:
+    """Counts of one port since the node started, in bytes, packets, ticks or events; integers that never fall."""
+
+    transmitted_bytes: int
+    received_bytes: int
+    transmitted_packets: int
+    received_packets: int
+    multicast_packets: int
+    wait_ticks: int
+    symbol_errors: int
+    write_requests: int
+    ecn_marked: int
+    cnp_sent: int
+    cnp_handled: int
+
+
+def port_totals(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> PortTotals:
+    """Totals of the port of `hca` after `elapsed_s` of virtual time, resolved to nanoseconds. Raises ValueError for a negative time."""
+    if elapsed_s < 0:
+        raise ValueError(f"time since start cannot be negative: {elapsed_s}")
+    now_ns = round(elapsed_s * NS_PER_S)
+    sent = sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and flow.transmits)
+    received = sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and not flow.transmits)
+    multicast = now_ns // MULTICAST_EVERY_NS
+    data_out, data_in = sent // PACKET_BYTES, received // PACKET_BYTES
+    ethernet = hca.link_layer == "Ethernet"
+    marked = data_out // PACKETS_PER_ECN_MARK if ethernet else 0
+    return PortTotals(
+        transmitted_bytes=sent,
+        received_bytes=received,
+        transmitted_packets=data_out + data_in // PACKETS_PER_ACK + multicast,
+        received_packets=data_in + data_out // PACKETS_PER_ACK + multicast,
+        multicast_packets=multicast,
+        wait_ticks=sent // BYTES_PER_WAIT_TICK,
+        symbol_errors=_rare(SYMBOL_ERROR_EVERY_NS, _key(seed, hca.name, "symbol"), now_ns),
+        write_requests=received // BYTES_PER_REQUEST,
+        ecn_marked=marked,
+        cnp_sent=marked // 2,
+        cnp_handled=data_out // PACKETS_PER_CNP if ethernet else 0,
+    )
+
+
+def _flow_bytes(flow: Flow, hca: Hca, seed: int, now_ns: int) -> int:
+    """Bytes of all whole bursts so far and of the one under way."""
+    bursts = flow.bursts
+    index, phase_ns = divmod(now_ns, round(bursts.period_s * NS_PER_S))
+    rate = int(bursts.load * hca.line_bytes_per_s)
+    before, after = (_bytes_before(number, flow, hca, seed, rate) for number in (index, index + 1))
+    busy_ns = max(0, phase_ns - round(bursts.begin_s * NS_PER_S))
+    return min(before + rate * busy_ns // NS_PER_S, after)
+
+
+def _bytes_before(index: int, flow: Flow, hca: Hca, seed: int, rate: int) -> int:
+    """Bytes of the first `index` bursts: an even share each, plus noise that depends on the index alone, so nothing is summed up.
+
+    Successive values differ by the even share ±(5 + 1) % (noise lies within 0 … 1), hence always grow.
+    """
+    share = int(rate * flow.bursts.busy_s)
+    together = 5 * _noise(_key(seed, "", flow.name), index)
+    alone = _noise(_key(seed, hca.name, flow.name), index)
+    return index * share + (share * (together + alone) // 100 >> 32 if index else 0)
+
+
+def _rare(every_ns: int, key: int, now_ns: int) -> int:
+    """One event per interval, at a moment of its own within each."""
+    index, phase_ns = divmod(now_ns, every_ns)
+    return index + (phase_ns >= _noise(key, index) * every_ns >> 32)
+
+
+def _key(seed: int, *names: str) -> int:
+    return zlib.crc32("/".join(names).encode(), seed & 0xFFFFFFFF)
+
+
+def _noise(key: int, index: int) -> int:
+    """32 even bits from key and index (splitmix64, Steele, Lea, Flood 2014: same on every machine and Python)."""
+    mixed = (key << 32 ^ index) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+    return (mixed ^ mixed >> 31) >> 32

@@ -1,0 +1,81 @@
+"""A CounterSet is a FileSet whose files are numbers: raw text → base units under series keys, with saturation told apart.
+
+Knows scale and clamp of each file through its Slots; knows no directory layout.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exporter.catalog.infiniband import SATURATED
+from exporter.model.fault import Reason
+from exporter.model.snapshot import Number, SeriesKey
+from exporter.sources.fault_list import FaultList
+from exporter.sources.file_set import FileSet
+from exporter.sources.port_text import number_of, numbers_of
+from exporter.sources.sysfs import Files
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one file's number goes. `clamp` is the raw value at which the counter stops, None if it does not."""
+
+    key: SeriesKey
+    scale: float = 1
+    clamp: int | None = None
+
+
+class CounterSet:
+    """Number files of one folder. `read_into` adds their values to a dict and what failed to a FaultList."""
+
+    def __init__(self, files: Files, folder: str, slots: Mapping[str, Slot]) -> None:
+        self._slots = slots
+        self._folder = folder
+        self._set = FileSet(files, folder, slots)
+        self._names: tuple[str, ...] = ()
+        self._keys: list[SeriesKey] = []
+        self._scaled: list[tuple[SeriesKey, float]] = []
+        self._clamped: list[tuple[int, int, SeriesKey]] = []
+
+    def read_into(self, values: dict[SeriesKey, Number], faults: FaultList, now_s: float) -> None:
+        """One pass. A file that cannot be read or understood costs exactly its own key."""
+        seen = self._set.read(now_s)
+        for name, error in seen.failures:
+            faults.add_error(f"{self._folder}/{name}" if name != self._folder else name, error)
+        if not seen.raws:
+            return
+        if seen.names is not self._names:
+            self._learn(seen.names)
+        numbers = numbers_of(seen.raws)
+        if numbers is None:
+            self._read_slowly(seen.names, seen.raws, values, faults, now_s)
+            return
+        values.update(zip(self._keys, numbers, strict=True))
+        for key, scale in self._scaled:
+            values[key] *= scale
+        for position, clamp, key in self._clamped:
+            if numbers[position] == clamp:
+                values[key] = 1
+
+    def close(self) -> None:
+        """Give all handles back."""
+        self._set.close()
+
+    def _learn(self, names: tuple[str, ...]) -> None:
+        slots = [self._slots[name] for name in names]
+        self._names = names
+        self._keys = [slot.key for slot in slots]
+        self._scaled = [(slot.key, slot.scale) for slot in slots if slot.scale != 1]
+        self._clamped = [(i, slot.clamp, (SATURATED.key, names[i])) for i, slot in enumerate(slots) if slot.clamp is not None]
+
+    def _read_slowly(self, names: tuple[str, ...], raws: Sequence[bytes], values: dict[SeriesKey, Number], faults: FaultList,
+                     now_s: float) -> None:  # fmt: skip
+        for name, raw in zip(names, raws, strict=True):
+            slot, number = self._slots[name], number_of(raw)
+            if isinstance(number, Reason):
+                faults.add_text(f"{self._folder}/{name}", number, raw)
+                if number is Reason.UNSUPPORTED:
+                    self._set.rest(name, now_s)
+                continue
+            values[slot.key] = number * slot.scale
+            if number == slot.clamp:
+                values[SATURATED.key, name] = 1

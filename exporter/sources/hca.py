@@ -1,0 +1,126 @@
+"""Reads one HCA: lays out its ports once, reads them at their cadences, and starts anew when the device goes and returns."""
+
+from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_INFO, PORT_INFO
+from exporter.model.entity import Device
+from exporter.model.fault import Reason
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
+from exporter.sources.counter_set import CounterSet
+from exporter.sources.fault_list import FaultList
+from exporter.sources.hca_layout import CLASS, HcaLayout, PortLayout, is_limited_pf, look
+from exporter.sources.hca_slots import device_hw_slots, printable
+from exporter.sources.port_reader import PortReader
+from exporter.sources.sysfs import Files, read_once
+
+SOURCE = "infiniband"
+_FULL_DRIVERS = frozenset({"mlx4_core", "mlx5_core", "mlx4_ib", "mlx5_ib"})
+_INFO_FILES = ("board_id", "fw_ver", "hca_type")
+_INFO_SIZE = 256
+
+
+class HcaReader:
+    """One device below class/infiniband. Not thread-safe: one read at a time. Opens nothing before the first read."""
+
+    cadences = (Cadence.FAST, Cadence.NORMAL, Cadence.SLOW)
+
+    def __init__(self, files: Files, name: str, *, hw_counters: bool) -> None:
+        self.subject = printable(name)
+        self._name = name
+        self._files = files
+        self._hw_counters = hw_counters
+        self._limited: bool | None = None
+        self._layout: HcaLayout | None = None
+        self._feeds = {cadence: Feed(SOURCE, self.subject, cadence) for cadence in self.cadences}
+        self._ports: tuple[PortReader, ...] = ()
+        self._device_counters: CounterSet | None = None
+
+    def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
+        """One pass. Never raises for hardware trouble: what failed is in `faults`, what is gone makes the reader lay out anew."""
+        faults = FaultList(SOURCE)
+        readings: tuple[Reading, ...] = ()
+        try:
+            readings = self._read(cadence, faults, monotonic_s)
+        except OSError as error:
+            faults.add_error(f"{CLASS}/{self._name}", error)
+        if faults.is_lost:
+            self.close()
+        kept = tuple(reading for reading in readings if reading.values)
+        return Snapshot(self._feeds[cadence], wall_s, monotonic_s, kept, tuple(faults.faults))
+
+    def close(self) -> None:
+        """Give all handles back and forget the layout; the next read starts from nothing."""
+        self._drop_ports()
+        self._layout = None
+        self._limited = None
+
+    def _read(self, cadence: Cadence, faults: FaultList, now_s: float) -> tuple[Reading, ...]:
+        if self._limited is None:
+            self._limited = is_limited_pf(self._files, self._name)
+        if self._limited:
+            excluded: SeriesKey = (EXCLUDED_INFO.key, "limited_pf")
+            return (Reading(Device(self.subject), {excluded: 1}),) if cadence is Cadence.SLOW else ()
+        if self._layout is None or cadence is Cadence.SLOW:
+            self._lay_out()
+        if cadence is Cadence.SLOW:
+            return self._identity(faults)
+        readings = tuple(port.read(cadence, faults, now_s) for port in self._ports)
+        if cadence is Cadence.NORMAL and self._device_counters is not None:
+            values: dict[SeriesKey, Number] = {}
+            self._device_counters.read_into(values, faults, now_s)
+            readings = (*readings, Reading(Device(self.subject), values))
+        return readings
+
+    def _lay_out(self) -> None:
+        """List the device again; keep the open files if nothing changed."""
+        layout = look(self._files, self._name)
+        if layout == self._layout:
+            return
+        self._drop_ports()
+        self._layout = layout
+        self._ports = tuple(PortReader(self._files, layout, port, hw_counters=self._hw_counters) for port in layout.ports)
+        if layout.device_hw_counters and self._hw_counters:
+            slots = device_hw_slots(layout.device_hw_counters)
+            self._device_counters = CounterSet(self._files, f"{CLASS}/{self._name}/hw_counters", slots)
+
+    def _drop_ports(self) -> None:
+        for port in self._ports:
+            port.close()
+        if self._device_counters is not None:
+            self._device_counters.close()
+        self._ports, self._device_counters = (), None
+
+    def _identity(self, faults: FaultList) -> tuple[Reading, ...]:
+        layout = self._layout
+        if layout is None:
+            return ()
+        info: SeriesKey = (DEVICE_INFO.key, *(self._info_text(name, faults) for name in _INFO_FILES))
+        readings = [Reading(Device(self.subject), {info: 1})]
+        for port, reader in zip(layout.ports, self._ports, strict=True):
+            facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
+                                port.link_layer, "true" if layout.is_vf else "false", "", "", "")  # fmt: skip
+            readings.append(Reading(reader.link, {facts: 1, COUNTERS_VISIBLE.key: int(_shows_counters(port))}))
+            self._remark(layout, port, reader, faults)
+        return tuple(readings)
+
+    def _remark(self, layout: HcaLayout, port: PortLayout, reader: PortReader, faults: FaultList) -> None:
+        """Faults that concern the port as a whole."""
+        if not _shows_counters(port) and layout.driver in _FULL_DRIVERS:
+            faults.add(port.folder, Reason.ABSENT, "has state but neither counters nor hw_counters: seen from outside the host's network "
+                       "namespace; use the host's network or mount the host's /sys")  # fmt: skip
+        if reader.hw_names_left_out:
+            faults.add(f"{port.folder}/hw_counters", Reason.LIMIT,
+                       f"has too many files of unknown names; {reader.hw_names_left_out} are not read")  # fmt: skip
+
+    def _info_text(self, name: str, faults: FaultList) -> str:
+        path = f"{CLASS}/{self._name}/{name}"
+        try:
+            return read_once(self._files, path, _INFO_SIZE).decode("utf-8", "replace").strip()
+        except FileNotFoundError:
+            return ""  # not every driver has every file
+        except OSError as error:
+            faults.add_error(path, error)
+            return ""
+
+
+def _shows_counters(port: PortLayout) -> bool:
+    return port.counters is not None or port.hw_counters is not None

@@ -1,0 +1,136 @@
+"""What an HCA's folder holds: its ports, which counter files each has and where it sits. Listings and links only; reads no counter.
+
+Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband. Absent text facts are empty strings.
+"""
+
+import re
+from dataclasses import dataclass
+
+from exporter.model.entity import Fabric
+from exporter.sources.sysfs import Files, read_once
+
+CLASS = "class/infiniband"
+_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_TEXT_SIZE = 256
+_VPD_SIZE = 32768
+LIMITED_PF_MARK = b"SMDL=SW_MNG"
+"""In the VPD of the bridge functions that Fabric Manager owns on HGX B200 boards (siderolabs/extensions#893, leptonai/gpud#1164)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortLayout:
+    """One port: its number as text, the folder, and the sorted file names of each counter folder (None: no such folder)."""
+
+    number: str
+    folder: str
+    link_layer: str
+    counters: tuple[str, ...] | None
+    counters_ext: tuple[str, ...] | None
+    hw_counters: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class HcaLayout:
+    """One device and where it sits. `pci` is the address of the nearest PCI function, "" for a virtual device."""
+
+    name: str
+    driver: str
+    pci: str
+    numa_node: str
+    is_vf: bool
+    netdevs: tuple[tuple[str, int | None], ...]
+    ports: tuple[PortLayout, ...]
+    device_hw_counters: tuple[str, ...]
+
+    def netdev_of(self, port: str) -> str:
+        """The netdev whose dev_port is this port's number less one (openshift/assisted-installer-agent#1492), or the only one there is."""
+        matching = [name for name, dev_port in self.netdevs if dev_port is not None and str(dev_port + 1) == port]
+        if matching:
+            return matching[0]
+        return self.netdevs[0][0] if len(self.netdevs) == 1 and self.netdevs[0][1] is None else ""
+
+    def fabric_of(self, port: PortLayout) -> Fabric:
+        """RoCE for the Ethernet link layer; EFA where the driver is efa; InfiniBand otherwise."""
+        if port.link_layer == "Ethernet":
+            return Fabric.ROCE
+        return Fabric.EFA if self.driver == "efa" else Fabric.INFINIBAND
+
+
+def is_limited_pf(files: Files, name: str) -> bool:
+    """True for a function that Fabric Manager owns; its counters answer EINVAL and each read spams the kernel log
+    (prometheus/node_exporter#3434). The vpd file needs root: False where it cannot be read. Slow (PCI configuration cycles): ask once."""
+    device = f"{CLASS}/{name}/device"
+    return "vpd" in _list(files, device) and LIMITED_PF_MARK in _bytes(files, f"{device}/vpd", _VPD_SIZE)
+
+
+def look(files: Files, name: str) -> HcaLayout:
+    """The layout of device `name`. Raises OSError if its ports cannot be listed."""
+    base = f"{CLASS}/{name}"
+    device = f"{base}/device"
+    ports = sorted((entry for entry in files.listdir(f"{base}/ports") if entry.isdigit()), key=int)
+    node = text(files, f"{device}/numa_node")
+    return HcaLayout(
+        name=name,
+        driver=_link_name(files, f"{device}/driver"),
+        pci=_pci_of(files, device),
+        numa_node=node if node.isdigit() else "",
+        is_vf="physfn" in _list(files, device),
+        netdevs=_netdevs(files, base),
+        ports=tuple(_port(files, f"{base}/ports/{number}", number) for number in ports),
+        device_hw_counters=_list(files, f"{base}/hw_counters"),
+    )
+
+
+def text(files: Files, path: str) -> str:
+    """One short text attribute, stripped; "" if it cannot be read."""
+    return _bytes(files, path, _TEXT_SIZE).decode("utf-8", "replace").strip()
+
+
+def _port(files: Files, folder: str, number: str) -> PortLayout:
+    folders = _list(files, folder)
+    listed = {
+        name: _list(files, f"{folder}/{name}") if name in folders else None for name in ("counters", "counters_ext", "hw_counters")
+    }
+    return PortLayout(number, folder, text(files, f"{folder}/link_layer"), **listed)
+
+
+def _netdevs(files: Files, base: str) -> tuple[tuple[str, int | None], ...]:
+    """Network interfaces of the device with their dev_port; switchdev representors (`pf0vf1`) left out; rxe names its own in `parent`."""
+    found: list[tuple[str, int | None]] = []
+    for name in _list(files, f"{base}/device/net"):
+        folder = f"{base}/device/net/{name}"
+        if text(files, f"{folder}/phys_port_name").startswith("pf"):
+            continue
+        dev_port = text(files, f"{folder}/dev_port")
+        found.append((name, int(dev_port) if dev_port.isdigit() else None))
+    parent = "" if found else text(files, f"{base}/parent")
+    return ((parent, None),) if parent else tuple(found)
+
+
+def _pci_of(files: Files, device: str) -> str:
+    try:
+        parts = files.resolve(device).split("/")
+    except OSError:
+        return ""
+    return next((part for part in reversed(parts) if _BDF.fullmatch(part)), "")
+
+
+def _link_name(files: Files, path: str) -> str:
+    try:
+        return files.resolve(path).rsplit("/", 1)[-1]
+    except OSError:
+        return ""
+
+
+def _list(files: Files, folder: str) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(files.listdir(folder)))
+    except OSError:
+        return ()
+
+
+def _bytes(files: Files, path: str, size: int) -> bytes:
+    try:
+        return read_once(files, path, size)
+    except OSError:
+        return b""

@@ -1,0 +1,62 @@
+"""The InfiniBand source: which devices /sys/class/infiniband holds, and a reader for each that the site wants read.
+
+Knows the class folder and the filter; the devices' insides are hca.py's.
+"""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from exporter.catalog.infiniband import EXCLUDED_INFO
+from exporter.model.entity import Device
+from exporter.model.fault import Reason
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Feed, Reading, SeriesKey, Snapshot
+from exporter.sources.fault_list import FaultList
+from exporter.sources.hca import SOURCE, HcaReader
+from exporter.sources.hca_layout import CLASS
+from exporter.sources.hca_slots import printable
+from exporter.sources.sysfs import Files
+
+
+@dataclass(frozen=True, slots=True)
+class HcaScan:
+    """Readers of the devices there are now (the same object for a device that stayed) and what the listing itself showed."""
+
+    readers: tuple[HcaReader, ...]
+    snapshot: Snapshot
+
+
+class InfiniBandSource:
+    """Scans the class folder. A scan lists one folder and opens nothing; a device is first opened by its own reader."""
+
+    name = SOURCE
+
+    def __init__(self, files: Files, wants: Callable[[str], bool], *, hw_counters: bool = True, root: str = "/sys") -> None:
+        self.looked_for = f"InfiniBand and RoCE devices in {root.rstrip('/')}/{CLASS}"
+        self._files = files
+        self._wants = wants
+        self._hw_counters = hw_counters
+        self._readers: dict[str, HcaReader] = {}
+
+    def scan(self, wall_s: float, monotonic_s: float) -> HcaScan:
+        """What is there now. A folder that cannot be listed keeps the readers there were; one that is not there has none."""
+        faults = FaultList(SOURCE)
+        try:
+            names = sorted(self._files.listdir(CLASS))
+        except OSError as error:
+            names = [] if error.errno == errno.ENOENT else list(self._readers)
+            if error.errno == errno.ENOENT:
+                faults.add(
+                    CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys"
+                )
+            else:
+                faults.add_error(CLASS, error)
+        wanted = [name for name in names if self._wants(name)]
+        excluded: SeriesKey = (EXCLUDED_INFO.key, "configuration")
+        readings = tuple(Reading(Device(printable(name)), {excluded: 1}) for name in names if not self._wants(name))
+        self._readers = {
+            name: self._readers.get(name) or HcaReader(self._files, name, hw_counters=self._hw_counters) for name in wanted
+        }
+        feed = Feed(SOURCE, "", Cadence.NORMAL)
+        return HcaScan(tuple(self._readers.values()), Snapshot(feed, wall_s, monotonic_s, readings, tuple(faults.faults)))
