@@ -3,6 +3,7 @@
 A person never sees a traceback, except with FABRIC_DEBUG=1.
 """
 
+import errno
 import io
 import os
 import sys
@@ -14,6 +15,9 @@ from exporter import __version__
 from exporter.cli.exits import Exit
 from exporter.cli.verbs import PROG, VERBS, parse_verb
 from exporter.config.mistake import ConfigError, shown
+
+DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What a write to standard output can fail with; such an error names no file, unlike one from a file that a verb opens."""
 
 HELP = """\
 usage: fabric-exporter COMMAND [OPTION]…
@@ -73,20 +77,16 @@ def _guarded(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         _discard_output()
         return Exit.PIPE
+    except OSError as error:
+        return _unwritable(error) if error.errno in DISK_ERRNOS and error.filename is None else _bug(error)
     except Exception as error:  # noqa: BLE001  # the last boundary before the person: a bug is one line, whatever it is
         return _bug(error)
 
 
 def _flush() -> int:
     """Write out what is buffered now, where its failure can still be reported."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_output()
-        return _complain(f"{PROG}: standard output cannot be written: {error.strerror}", Exit.OUTPUT)
+    if sys.stdout is not None:
+        sys.stdout.flush()
     return Exit.OK
 
 
@@ -98,6 +98,11 @@ def _discard_output() -> None:
         os.close(nothing)
     except (OSError, ValueError):
         return
+
+
+def _unwritable(error: OSError) -> int:
+    _discard_output()
+    return _complain(f"{PROG}: standard output cannot be written: {error.strerror}", Exit.OUTPUT)
 
 
 def _bug(error: Exception) -> int:

@@ -84,7 +84,7 @@ def _entry(row: Metric) -> str:
     facts = [f"type: {row.kind.exposed_type}", f"unit: {unit_words(row)}", f"labels: {labels}", f"tier: {row.tier.name.lower()}",
              f"found in: `{row.raw}`" if row.raw else f"found in: {NO_RAW}"]  # fmt: skip
     if row.absent:
-        facts.append(f"absent: {row.absent}")
+        facts.append(f"no series: {row.absent}")
     return f"### `{row.name}`\n\n{row.help}\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
 
 

@@ -68,7 +68,7 @@ def parse(text: str, name: str) -> Node | None:
     except yaml.YAMLError as error:
         raise ConfigError(name, f"not valid YAML: {_problem(error)}", f"{name}:{_line(error, text)}") from error
     except (ValueError, OverflowError) as error:  # PyYAML lets chr() and int() of impossible escapes and versions through
-        raise ConfigError(name, f"not valid YAML: {escaped(str(error))}", name) from error
+        raise ConfigError(name, "not valid YAML: an escape or a version number out of range", name) from error
 
 
 def _build(text: str, name: str) -> Node | None:

@@ -144,9 +144,10 @@ class Ledger:
         beat = device.beats.get(snapshot.feed.cadence)
         if beat is not None and snapshot.readings:
             self.newest[snapshot.feed] = (snapshot, snapshot.monotonic_s + stale_after_s(beat))
-            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
         else:
             self.newest.pop(snapshot.feed, None)
+        if snapshot.readings or all(fault.reason is Reason.ABSENT for fault in snapshot.faults):
+            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
         if device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
             self._scan_soon(snapshot.monotonic_s)
 

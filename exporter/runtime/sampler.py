@@ -9,7 +9,7 @@ from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Reading, Snapshot
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
-from exporter.runtime.collect import Source
+from exporter.runtime.collect import Outcome, Source
 from exporter.runtime.crew import Executor
 from exporter.runtime.ledger import Ledger
 from exporter.runtime.log_once import FaultLog
@@ -52,9 +52,7 @@ class Sampler:
             errands = [errand for ledger in self._ledgers for errand in ledger.due(now_s, busy)]
             outcomes = self._executor.run(errands, self._gather_s)
             for outcome in outcomes:
-                for ledger in self._ledgers:
-                    if ledger.source is outcome.errand.source:
-                        ledger.absorb(outcome, now_s)
+                self._absorb(outcome, now_s)
             if not errands:
                 break
         busy = self._executor.busy()
@@ -78,12 +76,12 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
 
-    def stop(self, timeout_s: float = 2.0) -> None:
-        """End the ticks and give handles back; a device that hangs keeps its thread until the kernel lets go."""
+    def stop(self, timeout_s: float = 3.0) -> None:
+        """End the ticks and give handles back; a device that hangs keeps its thread until the kernel lets go. The executor goes on:
+        another sampler may take over from here (reload), and must know which devices are still busy."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
-        self._executor.stop()
         busy = self._executor.busy()
         for ledger in self._ledgers:
             ledger.close(busy)
@@ -91,6 +89,14 @@ class Sampler:
     def is_alive(self, now_s: float) -> bool:
         """True while ticks advance: the last one is no older than five of the shortest intervals, or ten seconds."""
         return self.last_tick_s is not None and now_s - self.last_tick_s < max(5 * self._shortest_s, 10.0)
+
+    def _absorb(self, outcome: Outcome, now_s: float) -> None:
+        for ledger in self._ledgers:
+            if ledger.source is outcome.errand.source:
+                ledger.absorb(outcome, now_s)
+                return
+        if outcome.errand.reader is not None:  # it belonged to the sampler before the reload, and came back only now
+            outcome.errand.reader.close()
 
     def _run(self) -> None:
         while not self._stop.is_set():

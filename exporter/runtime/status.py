@@ -13,25 +13,26 @@ from exporter.model.snapshot import Number, Reading, SeriesKey, SourceStatus
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Facts of this process. `reload_wall_s` is when the configuration in force was loaded, in Unix time."""
+    """Facts of this process; None where a fact does not apply (a one-shot command keeps no state and reloads nothing).
+    `reload_wall_s` is when the configuration in force was loaded, in Unix time."""
 
     simulated: bool
-    state_writable: bool
-    reload_ok: bool = True
-    reload_wall_s: float = 0.0
+    state_writable: bool | None = None
+    reload_ok: bool | None = None
+    reload_wall_s: float | None = None
     revision: str = ""
 
 
 def identity_reading(identity: Identity) -> Reading:
     """Build, simulation, state and reload rows."""
     build: SeriesKey = (internals.BUILD_INFO.key, __version__, identity.revision, platform.python_version())
-    values: dict[SeriesKey, Number] = {
-        build: 1,
-        internals.SIMULATED.key: int(identity.simulated),
-        internals.STATE_WRITABLE.key: int(identity.state_writable),
-        internals.RELOAD_OK.key: int(identity.reload_ok),
-        internals.RELOAD_TIME.key: identity.reload_wall_s,
-    }
+    values: dict[SeriesKey, Number] = {build: 1, internals.SIMULATED.key: int(identity.simulated)}
+    optional = (
+        (internals.STATE_WRITABLE, identity.state_writable),
+        (internals.RELOAD_OK, identity.reload_ok),
+        (internals.RELOAD_TIME, identity.reload_wall_s),
+    )
+    values |= {row.key: value if isinstance(value, float) else int(value) for row, value in optional if value is not None}
     return Reading(NODE, values)
 
 

@@ -87,6 +87,17 @@ def test_memory_and_real_files_answer_alike(
     assert _outcome(ask, tree, path) == _outcome(ask, real, path)
 
 
+@pytest.mark.parametrize("ask", [_listed, _read])
+def test_forty_links_are_followed_and_no_more(ask: Callable[[Files, str], object], tmp_path: Path) -> None:
+    """As Linux bounds it, in memory as on disk."""
+    chain: tuple[Entry, ...] = (File("link0", b"x\n"), *(Symlink(f"link{number}", f"link{number - 1}") for number in range(1, 42)))
+    unpack(chain, tmp_path)
+    tree, real = MemoryTree(chain), RealFiles(str(tmp_path), 10)
+
+    assert _outcome(ask, tree, "link40") == _outcome(ask, real, "link40") != "ELOOP"
+    assert _outcome(ask, tree, "link41") == _outcome(ask, real, "link41") == "ELOOP"
+
+
 @pytest.mark.parametrize("path", ["outside", "absolute"])
 def test_a_link_out_of_the_tree_leads_nowhere(path: str, tree: MemoryTree) -> None:
     """Nothing of the machine that runs the test can leak in."""

@@ -138,15 +138,27 @@ def test_a_shorter_text_leaves_no_old_digits(tmp_path: Path) -> None:
     assert file.stat().st_ino == inode
 
 
+def test_a_reader_between_write_and_cut_finds_the_new_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never the new digit followed by old ones."""
+    file = tmp_path / "counter"
+    file.write_bytes(b"123456\n")
+    between: list[bytes] = []
+    monkeypatch.setattr(os, "ftruncate", lambda *_: between.append(file.read_bytes()))
+    rewrite(file, b"5\n")
+
+    assert [int(text) for text in between] == [5]
+
+
 def test_a_removed_device_does_not_come_back_by_itself(tmp_path: Path) -> None:
     """Traffic never re-creates what a fault took away, in memory or on disk."""
     memory, disk = SimulatedNode(HGX_H100, 1), DiskNode(HGX_H100, 1, tmp_path)
+    device = memory.tree().resolve("class/infiniband/mlx5_3")
     memory.tree().remove("class/infiniband/mlx5_3")
     os.unlink(os.path.realpath(tmp_path / SENT))
     memory.advance(100)
     disk.advance(100)
 
-    assert not memory.tree().exists(SENT)
+    assert not memory.tree().exists(device)
     assert not (tmp_path / SENT).exists()
 
 

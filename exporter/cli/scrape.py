@@ -1,0 +1,130 @@
+"""Read the hardware twice and print what /metrics would show, without a daemon. Exit status 4 if there is no supported hardware, 5 if
+something could not be read (one line for each on stderr)."""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+
+from exporter.catalog import CATALOGUE
+from exporter.cli.compose import sources_of
+from exporter.cli.exits import Exit
+from exporter.cli.options import add_options, duration_argument, loaded
+from exporter.config.mistake import Mistake, error_of
+from exporter.config.schema import Config
+from exporter.exposition.client_library import encode_openmetrics, families_of
+from exporter.exposition.layout import selected_readings
+from exporter.exposition.page import render
+from exporter.exposition.samples import samples_of
+from exporter.exposition.selection import Selection
+from exporter.model.fault import Reason
+from exporter.model.metric import Tier
+from exporter.model.snapshot import Scene
+from exporter.runtime.board import Board
+from exporter.runtime.clock import Clock, ManualClock, SystemClock
+from exporter.runtime.crew import Crew, Executor, Inline
+from exporter.runtime.logs import set_up
+from exporter.runtime.open_files import raise_limit
+from exporter.runtime.pause import pause
+from exporter.runtime.sampler import Sampler
+from exporter.runtime.status import Identity, identity_reading
+from exporter.simulator.node import SimulatedNode
+from exporter.simulator.profiles import profile_named
+from exporter.sources.sysfs import Files, RealFiles
+
+FORMATS = ("prometheus", "openmetrics", "json")
+NORMAL_ABSENCES = frozenset({Reason.ABSENT, Reason.UNSUPPORTED})
+SIMULATED_START_S = 3600.0
+"""Virtual time before the first pass, so that counters have something to show."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`scrape [--textfile PATH] [--format F] [--window D]` and the shared flags."""
+    parser.add_argument("--textfile", metavar="PATH", help="write there, whole or not at all, for node_exporter's textfile collector")
+    parser.add_argument("--format", choices=FORMATS, default="prometheus", help="default: prometheus")
+    parser.add_argument("--window", type=duration_argument, default=1.0, metavar="DURATION", help="time between the passes; default: 1s")
+    add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Two passes, then the page on stdout or in the file. Raises ConfigError for a configuration that cannot be used."""
+    config = loaded(args).config
+    set_up("warning", config.logging.format)
+    scene = _simulated(config, args.window) if config.simulate.profile else _real(config, args.window)
+    text = _text(scene, Selection(Tier[config.exposition.tier.upper()]), args.format, config.exposition.series_cap)
+    if args.textfile:
+        _write_whole(args.textfile, text)
+    else:
+        sys.stdout.write(text)
+    return _exit_of(scene)
+
+
+def _real(config: Config, window_s: float) -> Scene:
+    clock = SystemClock()
+    files = RealFiles(config.sources.sysfs_root, raise_limit())
+    return _two_passes(config, files, clock, Crew(clock), lambda: pause(window_s))
+
+
+def _simulated(config: Config, window_s: float) -> Scene:
+    """The simulated node an hour after its start, in virtual time."""
+    clock = ManualClock()
+    try:
+        node = SimulatedNode(profile_named(config.simulate.profile or ""), seed=1)
+    except ValueError as error:
+        raise error_of((Mistake("--simulate", str(error)),)) from None
+    clock.advance(SIMULATED_START_S)
+    node.advance(SIMULATED_START_S)
+
+    def wait() -> None:
+        clock.advance(window_s)
+        node.advance(clock.monotonic_s())
+
+    return _two_passes(config, node.tree(), clock, Inline(clock), wait)
+
+
+def _two_passes(config: Config, files: Files, clock: Clock, executor: Executor, wait: Callable[[], None]) -> Scene:
+    simulated = config.simulate.profile is not None
+    board = Board()
+    root = "the simulated node's /sys" if simulated else config.sources.sysfs_root
+    sampler = Sampler(sources_of(config, files, root), clock, executor, board, lambda: (identity_reading(Identity(simulated)),))
+    sampler.tick()
+    wait()
+    sampler.tick_all()
+    scene = board.current(clock.monotonic_s())
+    sampler.stop()
+    executor.stop()
+    return scene
+
+
+def _text(scene: Scene, selection: Selection, form: str, series_cap: int) -> str:
+    if form == "prometheus":
+        return render(scene, selection, series_cap)
+    readings = selected_readings(scene, selection)
+    if form == "openmetrics":
+        return encode_openmetrics(families_of(readings, CATALOGUE, selection)).decode()
+    faults = [fault for snapshot in scene.snapshots.values() for fault in snapshot.faults]
+    told = [{"source": f.source, "subject": f.subject, "reason": f.reason.value, "detail": f.detail} for f in faults]
+    return json.dumps({"series": samples_of(readings, CATALOGUE, selection), "faults": told}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _write_whole(path: str, text: str) -> None:
+    """Write beside the file, then put it in its place: a reader sees the old text or the new one. Raises ConfigError."""
+    try:
+        handle, beside = tempfile.mkstemp(prefix=".fabric-exporter-", dir=os.path.dirname(path) or ".")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.chmod(beside, 0o644)  # node_exporter runs as another user
+        os.replace(beside, path)
+    except OSError as error:
+        raise error_of((Mistake("--textfile", f"cannot write {path}: {error.strerror}"),)) from error
+
+
+def _exit_of(scene: Scene) -> Exit:
+    if not any(status.devices for status in scene.sources):
+        for status in scene.sources:
+            print(f"no supported hardware; looked for {status.looked_for}", file=sys.stderr)
+        return Exit.NO_HARDWARE
+    failed = {reason for status in scene.sources for reason, count in status.faults.items() if count} - NORMAL_ABSENCES
+    return Exit.PARTIAL if failed else Exit.OK

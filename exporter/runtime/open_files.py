@@ -1,0 +1,24 @@
+"""The limit of open files: raised at start as far as the kernel lets us, so that counter files can stay open."""
+
+import logging
+import resource
+
+from exporter.sources.sysfs import SPARE_FILES
+
+log = logging.getLogger("fabric_exporter.runtime")
+WANTED = 65_536
+"""Enough for 1,000 devices of 60 files; the hard limit may allow less."""
+
+
+def raise_limit() -> int:
+    """Raise the soft limit towards the hard one; how many files a tree may keep open under what was reached."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    target = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+            soft = target
+        except (OSError, ValueError) as error:
+            log.warning("cannot raise the limit of open files from %d: %s; files beyond it are opened at each read", soft, error)
+    limit = WANTED if soft == resource.RLIM_INFINITY else soft
+    return max(0, limit - SPARE_FILES)
