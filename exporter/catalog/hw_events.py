@@ -73,3 +73,7 @@ HW_EVENTS_KNOWN: Mapping[str, HwEvent] = {
 
 DIRECTIONS: Mapping[str, str] = {"tx_bytes": "transmit", "rx_bytes": "receive"}
 """hw_counters files that count all bytes of the device in one direction."""
+
+LEVEL_PREFIXES = ("active_", "watermark_")
+LEVELS = frozenset({"current_rate"})
+"""Files that hold a level and no count: bnxt_re active_qps and watermark_qps, MANA current_rate."""

@@ -18,7 +18,7 @@ BELIEVED = "absent unless the port is ACTIVE and LinkUp: a port that is down rep
 
 def _state(key: str, name: str, file: str, role: Role, help_text: str) -> Metric:
     return Metric(key, NAME + name, Kind.GAUGE, Unit.STATE, PORT, help_text, Tier.BASIC, file, 1, role, Cadence.FAST,
-                  "the file could not be read or names no state the kernel documents")  # fmt: skip
+                  "the file could not be read or holds neither a number nor a state the kernel documents")  # fmt: skip
 
 
 STATE = _state("ib_state", "state_id", "state", Role.STATE,
@@ -158,6 +158,9 @@ HW_BYTES = Metric("ib_hw_bytes", NAME + "hw_bytes_total", Kind.COUNTER, Unit.BYT
 HW_OPERATION_BYTES = Metric("ib_hw_operation_bytes", NAME + "hw_operation_bytes_total", Kind.COUNTER, Unit.BYTES,
     (*PORT, "operation"), "Bytes by kind of operation, by the driver's own name (EFA rdma_read, irdma ip4InOctets).", Tier.FULL,
     "hw_counters/*_bytes, hw_counters/*Octets", absent=DRIVER_LACKS)  # fmt: skip
+HW_LEVELS = Metric("ib_hw_levels", NAME + "hw_level", Kind.GAUGE, Unit.COUNT, (*PORT, "name"),
+    "Driver numbers that go up and down, by the driver's own name (bnxt_re active_qps).", Tier.FULL, "hw_counters/active_*",
+    absent=DRIVER_LACKS)  # fmt: skip
 HW_LIFESPAN = Metric("ib_hw_lifespan", NAME + "hw_counters_lifespan_seconds", Kind.GAUGE, Unit.SECONDS, PORT,
     "How long the driver may answer hw_counters from its cache; a setting, not a counter.", Tier.FULL, "hw_counters/lifespan",
     SECONDS_PER_MS, cadence=Cadence.NORMAL, absent=DRIVER_LACKS)  # fmt: skip
@@ -177,4 +180,4 @@ EXCLUDED_INFO = Metric("ib_excluded", NAME + "excluded_info", Kind.INFO, Unit.CO
     Tier.STANDARD, "device/vpd", cadence=Cadence.NORMAL, absent="no device is left alone")  # fmt: skip
 
 ROWS = (STATE, PHYSICAL_STATE, RATE, DATA_RATE, WIDTH, LANE_RATE, *PORT_COUNTERS, SATURATED, COUNTERS_VISIBLE, HW_EVENTS, HW_BYTES,
-        HW_OPERATION_BYTES, HW_LIFESPAN, DEVICE_HW_EVENTS, DEVICE_INFO, PORT_INFO, EXCLUDED_INFO)  # fmt: skip
+        HW_OPERATION_BYTES, HW_LEVELS, HW_LIFESPAN, DEVICE_HW_EVENTS, DEVICE_INFO, PORT_INFO, EXCLUDED_INFO)  # fmt: skip

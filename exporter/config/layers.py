@@ -1,6 +1,6 @@
 """The three layers above the defaults: file, environment, flags. Each becomes values by option path and a list of mistakes.
 
-Knows how each layer spells an option; precedence and building are load.py's. Never stops at the first mistake.
+Knows how each layer spells an option; precedence and building are load.py's. Never stops at the first mistake, but at the hundredth.
 """
 
 import re
@@ -15,6 +15,8 @@ from exporter.config.schema import NOT_YET
 
 NAME_MAX = 64
 """Characters of an unknown name that are compared and repeated."""
+MISTAKES_MAX = 100
+"""Mistakes looked for in one file: a wrong file is not compared key by key to its end."""
 NEAR = 0.75
 """How alike (difflib ratio) a variable must be to one of ours to be called mistyped."""
 
@@ -49,6 +51,8 @@ def file_layer(root: yaml_lines.Node | None, name: str) -> Layer:
     mistakes: list[Mistake] = []
     if root is not None:
         _read_section(root, "", name, given, mistakes)
+    if len(mistakes) >= MISTAKES_MAX:
+        mistakes.append(Mistake(name, f"{MISTAKES_MAX} mistakes so far; is this the right file?"))
     return Layer(given, tuple(mistakes))
 
 
@@ -100,6 +104,8 @@ def _read_section(node: yaml_lines.Node, path: str, name: str, given: dict[str, 
         return
     lines: dict[str, int] = {}
     for key, value in node.entries:
+        if len(mistakes) >= MISTAKES_MAX:
+            return
         where = f"{name}:{key.line}"
         if not isinstance(key, yaml_lines.Scalar):
             mistakes.append(Mistake(path or name, f"expected a name as key, got {_got(key)}", where))

@@ -1,5 +1,6 @@
 """Faults gathered during one pass of one source, each worded so that a person knows what, where, why and what to do."""
 
+from exporter.catalog.limits import READ_SIZE_BYTES
 from exporter.model.fault import Fault, Reason
 from exporter.sources.sysfs import reason_of
 
@@ -33,7 +34,8 @@ class FaultList:
         """One file whose text is not what the kernel documents."""
         text = raw.decode("utf-8", "replace").strip()
         shown = repr(text[:_TEXT_SHOWN]) + ("…" if len(text) > _TEXT_SHOWN else "")
-        self.add(path, reason, f"says {shown}" if text else "is empty")
+        cut_off = f"; longer than {READ_SIZE_BYTES} bytes" if len(raw) >= READ_SIZE_BYTES else ""
+        self.add(path, reason, f"says {shown}{cut_off}" if text else "is empty")
 
     @property
     def is_lost(self) -> bool:

@@ -97,7 +97,7 @@ class HcaReader:
         readings = [Reading(Device(self.subject), {info: 1})]
         for port, reader in zip(layout.ports, self._ports, strict=True):
             facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
-                                port.link_layer, "true" if layout.is_vf else "false", "", "", "")  # fmt: skip
+                                port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(), "", "", "")  # fmt: skip
             readings.append(Reading(reader.link, {facts: 1, COUNTERS_VISIBLE.key: int(_shows_counters(port))}))
             self._remark(layout, port, reader, faults)
         return tuple(readings)

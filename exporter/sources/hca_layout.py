@@ -31,13 +31,14 @@ class PortLayout:
 
 @dataclass(frozen=True, slots=True)
 class HcaLayout:
-    """One device and where it sits. `pci` is the address of the nearest PCI function, "" for a virtual device."""
+    """One device and where it sits. `pci` is the address of the nearest PCI function, "" for a virtual device; `is_vf` is None where
+    the device's folder cannot be seen. Inside a guest a VF has no physfn and looks like any function."""
 
     name: str
     driver: str
     pci: str
     numa_node: str
-    is_vf: bool
+    is_vf: bool | None
     netdevs: tuple[tuple[str, int | None], ...]
     ports: tuple[PortLayout, ...]
     device_hw_counters: tuple[str, ...]
@@ -67,6 +68,7 @@ def look(files: Files, name: str) -> HcaLayout:
     """The layout of device `name`. Raises OSError if its ports cannot be listed."""
     base = f"{CLASS}/{name}"
     device = f"{base}/device"
+    inside = _list(files, device)
     ports = sorted((entry for entry in files.listdir(f"{base}/ports") if entry.isdigit()), key=int)
     node = text(files, f"{device}/numa_node")
     return HcaLayout(
@@ -74,7 +76,7 @@ def look(files: Files, name: str) -> HcaLayout:
         driver=_link_name(files, f"{device}/driver"),
         pci=_pci_of(files, device),
         numa_node=node if node.isdigit() else "",
-        is_vf="physfn" in _list(files, device),
+        is_vf="physfn" in inside if inside else None,
         netdevs=_netdevs(files, base),
         ports=tuple(_port(files, f"{base}/ports/{number}", number) for number in ports),
         device_hw_counters=_list(files, f"{base}/hw_counters"),

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from exporter.catalog import limits
-from exporter.catalog.hw_events import DIRECTIONS, HW_EVENTS_KNOWN
+from exporter.catalog.hw_events import DIRECTIONS, HW_EVENTS_KNOWN, LEVEL_PREFIXES, LEVELS
 from exporter.catalog.infiniband import (
     CLAMPS,
     CLAMPS_32,
     DEVICE_HW_EVENTS,
     HW_BYTES,
     HW_EVENTS,
+    HW_LEVELS,
     HW_LIFESPAN,
     HW_OPERATION_BYTES,
     PORT_COUNTERS,
@@ -31,9 +32,10 @@ def counter_slots(folder: str, names: Sequence[str], cadence: Cadence) -> Mappin
 
 
 def hw_slots(names: Sequence[str]) -> tuple[Mapping[str, Slot], int]:
-    """Slots of a port's hw_counters, and how many unknown names were left out by the bound."""
+    """Slots of a port's hw_counters, and how many unknown names were left out by the bound (numbered ones go first)."""
     unknown = [name for name in names if name not in HW_EVENTS_KNOWN and name not in DIRECTIONS and name != "lifespan"]
-    left_out = set(unknown[limits.HW_EVENTS_UNKNOWN_MAX :])
+    families_last = sorted(unknown, key=lambda name: name[-1].isdigit())  # hfi1 numbers RcvHdrOvr0 to RcvHdrOvr159
+    left_out = set(families_last[limits.HW_EVENTS_UNKNOWN_MAX :])
     return {name: _hw_slot(name) for name in names if name not in left_out}, len(left_out)
 
 
@@ -53,6 +55,8 @@ def _hw_slot(name: str) -> Slot:
         return Slot((HW_BYTES.key, DIRECTIONS[name]))
     if name == "lifespan":
         return Slot(HW_LIFESPAN.key, HW_LIFESPAN.scale)
+    if name.startswith(LEVEL_PREFIXES) or name in LEVELS:
+        return Slot((HW_LEVELS.key, printable(name)))
     if name.endswith(("_bytes", "Octets")):
         return Slot((HW_OPERATION_BYTES.key, printable(name)))
     return Slot((HW_EVENTS.key, printable(name)))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from exporter.catalog.limits import READ_SIZE_BYTES
 from exporter.model.fault import Reason
 from exporter.model.quantity import BYTES_PER_S_PER_GBIT, UINT64_MAX
 
@@ -56,13 +57,13 @@ def numbers_of(raws: Sequence[bytes]) -> list[int] | None:
         numbers = list(map(int, raws))
     except ValueError:
         return None
-    return numbers if max(numbers) <= UINT64_MAX else None
+    return numbers if max(numbers) <= UINT64_MAX and max(map(len, raws)) < READ_SIZE_BYTES else None
 
 
 def number_of(raw: bytes) -> int | Reason:
     """One counter; UNSUPPORTED for `N/A (no PMA)` (kernels before about 4.20, prometheus/node_exporter#966), PARSE for anything else
     that is not an unsigned 64-bit number."""
-    text = raw.strip()
+    text = raw.strip() if len(raw) < READ_SIZE_BYTES else b""  # cut off: whatever it began with, it is no counter
     if text.startswith(b"N/A"):
         return Reason.UNSUPPORTED
     if not text.isdigit() or int(text) > UINT64_MAX:

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import sys
 from collections.abc import Callable
 from types import ModuleType
 
@@ -20,11 +21,15 @@ def raising(error: BaseException) -> Callable[[object], int]:
     return run
 
 
+def no_arguments(parser: object) -> None:
+    """The verb takes none."""
+
+
 def add_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[object], int]) -> None:
     """A further verb `trouble` in the table, whose module is given here instead of imported."""
     module = ModuleType("trouble")
-    module.__dict__.update(add_arguments=lambda parser: None, run=run)
-    monkeypatch.setitem(__import__("sys").modules, "trouble", module)
+    module.__dict__.update(add_arguments=no_arguments, run=run)
+    monkeypatch.setitem(sys.modules, "trouble", module)
     monkeypatch.setitem(VERBS, "trouble", Verb("trouble", "for a test"))  # type: ignore[arg-type]
 
 
@@ -83,8 +88,8 @@ def test_unexpected_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
     add_verb(monkeypatch, raising(ValueError("two\nlines")))
 
     assert main(["trouble"]) == Exit.BUG
-    expected = f"fabric-exporter {__version__}: this is a bug in fabric-exporter (ValueError: two lines); run with FABRIC_DEBUG=1 for the traceback\n"
-    assert capsys.readouterr().err == expected
+    expected = "this is a bug in fabric-exporter (ValueError: two lines); run with FABRIC_DEBUG=1 for the traceback"
+    assert capsys.readouterr().err == f"fabric-exporter {__version__}: {expected}\n"
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,6 +84,16 @@ def test_long_key_is_cut_in_the_complaint(tmp_path: Path) -> None:
     assert len(complaint_about(str(file))) < 300 + len(str(file))
 
 
+def test_wrong_file_is_given_up_after_a_hundred_mistakes(tmp_path: Path) -> None:
+    """A YAML file of another program does not scroll the point away."""
+    file = tmp_path / "other.yaml"
+    file.write_text("".join(f"key{number}: 1\n" for number in range(5000)))
+
+    lines = complaint_about(str(file)).splitlines()
+    assert len(lines) == 101
+    assert lines[-1] == f"{file}: 100 mistakes so far; is this the right file?"
+
+
 def test_no_complaint_carries_a_terminal_escape(tmp_path: Path) -> None:
     """A hostile file cannot paint the terminal of who checks it."""
     file = tmp_path / "escape.yaml"

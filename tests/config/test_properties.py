@@ -1,6 +1,7 @@
 """Properties: what is dumped loads to equal; no text, however odd, ends in anything but a ConfigError."""
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,8 +25,9 @@ TREES = st.recursive(
     max_leaves=20,
 )
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["C"]), min_size=1, max_size=40).filter(str.strip)
-YAML_PIECES = st.lists(st.sampled_from([*NAMES, ":", " ", "\n", "  ", "- ", "[", "]", "{", "}", ",", "&a ", "*a", "!!str ", "? ", "|", ">", "'", '"', "#", "%",
-                                        "---", "...", "\t", "\\U", "FFFFFFFF", "\\ud800", "%YAML 1.", "9" * 5000, "\ufeff", "<<", "~", "5s", "\r", "\x85"]), max_size=40).map("".join)  # fmt: skip
+YAML_MARKS = (": ", "\n", "  ", "- ", "[", "]", "{", "}", ",", "&a ", "*a", "!!str ", "? ", "|", ">", "'", '"', "#", "%", "---", "...",
+              "\t", "\\U", "FFFFFFFF", "\\ud800", "%YAML 1.", "9" * 5000, "\ufeff", "<<", "~", "5s", "\r", "\x85")  # fmt: skip
+YAML_PIECES = st.lists(st.sampled_from([*NAMES, *YAML_MARKS]), max_size=40).map("".join)
 
 
 def load_text(text: str | bytes) -> Config | None:
@@ -50,16 +52,12 @@ def test_dumped_defaults_with_comments_load_to_equal() -> None:
     assert load_text(dump(Config(), dict.fromkeys(OPTIONS, 'a "file\n# with": odd name'))) == Config()
 
 
-@given(TEXTS, st.integers(min_value=100, max_value=86_400_000), st.lists(TEXTS, max_size=3))
+@given(TEXTS, st.integers(min_value=100, max_value=86_400_000), st.lists(TEXTS.map(re.escape), max_size=3))
 def test_dumped_values_load_to_equal(text: str, interval_ms: int, patterns: list[str]) -> None:
-    """Any text, any interval, any patterns that are legal."""
-    try:
-        config = load(flags={"state.dir": (text,), "sources.infiniband.slow_interval": (format_duration(interval_ms / 1000),),
-                             "sources.infiniband.normal_interval": ("100ms",), "sources.infiniband.fast_interval": ("100ms",),
-                             "sources.infiniband.include": tuple(patterns)}).config  # fmt: skip
-    except ConfigError as error:
-        assert {mistake.path for mistake in error.mistakes} <= {"sources.infiniband.include"}  # a text that is no pattern
-        return
+    """Any text, any interval, any patterns."""
+    config = load(flags={"state.dir": (text,), "sources.infiniband.slow_interval": (format_duration(interval_ms / 1000),),
+                         "sources.infiniband.normal_interval": ("100ms",), "sources.infiniband.fast_interval": ("100ms",),
+                         "sources.infiniband.include": tuple(patterns)}).config  # fmt: skip
 
     assert load_text(dump(config)) == config
 
