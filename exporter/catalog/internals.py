@@ -16,9 +16,9 @@ SIMULATED = _gauge(
     "simulated", Unit.COUNT, (), "1 if every number on this page is invented by the simulator, else 0.", Tier.AGGREGATE
 )
 SOURCE_UP = _gauge("source_up", Unit.COUNT, SOURCE,
-    "1 if all that the source found answers, 0 if something hangs or cannot be read. No hardware is no failure.",
+    "1 if all that the source found answers, 0 if something hangs or is unreadable. No hardware is no failure.",
     Tier.AGGREGATE, "the source is switched off or has not finished its first pass")  # fmt: skip
-SOURCE_DEVICES = _gauge("source_devices", Unit.COUNT, SOURCE, "Devices the source has found and was not told to leave alone.", Tier.AGGREGATE,
+SOURCE_DEVICES = _gauge("source_devices", Unit.COUNT, SOURCE, "Devices found and not told to leave alone.", Tier.AGGREGATE,
     "the source has not finished its first scan")  # fmt: skip
 SOURCE_DEVICES_HUNG = _gauge("source_devices_hung", Unit.COUNT, SOURCE,
     "Devices whose read has not come back by its deadline and is not waited for.", Tier.AGGREGATE)  # fmt: skip

@@ -4,6 +4,7 @@ Knows no sockets; run.py connects it to HTTP and signals.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from exporter import __version__
@@ -40,6 +41,7 @@ class Daemon:
         self._board = Board()
         self._keep_files = raise_limit()
         self._process_numbers = ProcessNumbers()
+        self._reloading = threading.Lock()
         self._reload_ok = True
         self._loaded_wall_s = clock.wall_s()
         self._adopt(first.config)
@@ -64,11 +66,15 @@ class Daemon:
 
     def reload(self) -> None:
         """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one."""
+        with self._reloading:
+            self._reload()
+
+    def _reload(self) -> None:
         try:
             loaded = self._read_config()
         except ConfigError as error:
             self._reload_ok = False
-            log.error("reload refused, the old configuration stays: %s", "; ".join(str(error).splitlines()))
+            log.error("reload refused, the old configuration stays: %s", "; ".join(str(error).splitlines()))  # noqa: TRY400  # a mistake in a file needs no traceback
             return
         if loaded.config.web != self.config.web:
             log.warning("reload: web.* takes effect at the next start; the rest of the configuration is in force now")

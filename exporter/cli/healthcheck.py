@@ -6,8 +6,8 @@ import socket
 
 from exporter.cli.exits import Exit
 from exporter.cli.options import add_options, duration_argument, loaded
-from exporter.config.address import Address, TcpAddress, UnixAddress, parse_address
 from exporter.config.schema import Web
+from exporter.model.address import Address, TcpAddress, UnixAddress, parse_address
 
 PATH = "/-/healthy"
 TIMEOUT_S = 2.0

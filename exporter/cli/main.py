@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from exporter import __version__
 from exporter.cli.exits import Exit
 from exporter.cli.verbs import PROG, VERBS, parse_verb
-from exporter.config.mistake import ConfigError, shown
+from exporter.config.mistake import ConfigError
+from exporter.model.quoted import shown
 
 DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What a write to standard output can fail with; such an error names no file, unlike one from a file that a verb opens."""

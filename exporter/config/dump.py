@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from exporter.config.mistake import escaped
 from exporter.config.options import OPTIONS
 from exporter.config.schema import Config
+from exporter.model.quoted import escaped
 
 INDENT = "  "
 

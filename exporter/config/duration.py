@@ -2,7 +2,7 @@
 
 import re
 
-from exporter.config.mistake import shown
+from exporter.model.quoted import shown
 
 MS_PER_UNIT = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 MS_PER_S = 1_000

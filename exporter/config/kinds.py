@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from exporter.config.address import parse_address
 from exporter.config.duration import format_duration, parse_duration
-from exporter.config.mistake import escaped, shown
+from exporter.model.address import parse_address
+from exporter.model.quoted import escaped, shown
 
 TEXT_MAX = 4096
 """Longest text of an option: PATH_MAX of Linux."""

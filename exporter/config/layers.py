@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from exporter.config import yaml_lines
-from exporter.config.mistake import Mistake, escaped, shown
+from exporter.config.mistake import Mistake
 from exporter.config.options import OPTIONS, OTHER_VARIABLES, PREFIX, SECTIONS, Option, names_in
 from exporter.config.schema import NOT_YET
+from exporter.model.quoted import escaped, shown
 
 NAME_MAX = 64
 """Characters of an unknown name that are compared and repeated."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from typing import Any
 
-from exporter.config.address import TcpAddress, parse_address
 from exporter.config.duration import format_duration
 from exporter.config.layers import NO_LAYER, Given, environment_layer, file_layer, flag_layer
 from exporter.config.mistake import ConfigError, Mistake, error_of
 from exporter.config.options import OPTIONS, yaml_name
 from exporter.config.schema import Config
 from exporter.config.yaml_lines import parse, read_file
+from exporter.model.address import TcpAddress, parse_address
 
 DEFAULT = "default"
 """Origin of a value that nobody gave."""

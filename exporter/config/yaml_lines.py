@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 import yaml
 
-from exporter.config.mistake import ConfigError, escaped
+from exporter.config.mistake import ConfigError
+from exporter.model.quoted import escaped
 
 SIZE_MAX_BYTES = 262_144
 """A hundred times a long configuration; bounds what a wrong file (a log, /dev/zero) can cost."""

@@ -1,21 +1,26 @@
 """Content negotiation: what a client's Accept and Accept-Encoding headers allow. Pure; bounded for any header text."""
 
+from collections.abc import Mapping, Sequence
+
 _TEXT_RANGES = ("text/plain", "text/*", "*/*")
-_OPENMETRICS = "application/openmetrics-text"
+_OPENMETRICS_RANGES = ("application/openmetrics-text", "application/*", "*/*")
 
 
 def wants_openmetrics(accept: str) -> bool:
     """True only for a client that accepts OpenMetrics and nothing that our text format is: Prometheus itself accepts both."""
     ranges = dict(_weights(accept))
-    if any(ranges.get(name, 0) > 0 for name in _TEXT_RANGES):
-        return False
-    return ranges.get(_OPENMETRICS, 0) > 0
+    return not _is_accepted(ranges, _TEXT_RANGES) and _is_accepted(ranges, _OPENMETRICS_RANGES)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """True if gzip (or anything) is acceptable with a weight above 0."""
     weights = dict(_weights(accept_encoding))
     return weights.get("gzip", weights.get("*", 0)) > 0
+
+
+def _is_accepted(weights: Mapping[str, float], ranges: Sequence[str]) -> bool:
+    """The most specific range decides (RFC 9110 section 12.5.1)."""
+    return next((weights[name] for name in ranges if name in weights), 0.0) > 0
 
 
 def _weights(header: str) -> list[tuple[str, float]]:

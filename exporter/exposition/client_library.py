@@ -8,10 +8,11 @@ from prometheus_client.core import CollectorRegistry
 from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 
+from exporter.catalog.limits import SERIES_CAP
+from exporter.exposition.choice import Choice, choose
 from exporter.exposition.selection import Selection
-from exporter.exposition.text import label_pairs
 from exporter.model.metric import Kind, Metric
-from exporter.model.snapshot import Reading, metric_key
+from exporter.model.snapshot import Reading
 
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -49,23 +50,21 @@ class _Families:
         return ()
 
 
-def families_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection) -> list[Family]:
-    """Readings as prometheus_client families: the slow, independent way to the same samples (OpenMetrics, and the tests' oracle)."""
-    families: dict[str, Family] = {}
-    for row in rows.values():
-        if row.tier <= selection.tier and selection.wants_name(row.name):
-            stem = row.name.removesuffix("_total") if row.kind is Kind.COUNTER else row.name
-            families[row.key] = Family(stem, row.help, row.kind.exposed_type)
-    seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
-    for reading in readings:
-        for key, value in reading.values.items():
-            row_key = metric_key(key)
-            pairs = label_pairs(rows[row_key], reading.entity, key) if row_key in families else None
-            if pairs is None or (row_key, pairs) in seen:
-                continue
-            seen.add((row_key, pairs))
-            families[row_key].add_sample(rows[row_key].name, {k: v.encode("utf-8", "replace").decode() for k, v in pairs}, value)
-    return [family for family in families.values() if family.samples]
+def families_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection,
+                series_cap: int = SERIES_CAP) -> list[Family]:  # fmt: skip
+    """Readings as prometheus_client families: the slow way to the samples of the text page (OpenMetrics, and the tests' oracle)."""
+    return families_in(choose(readings, rows, selection, series_cap))
+
+
+def families_in(choice: Choice) -> list[Family]:
+    """The same for series that are chosen already."""
+    families: list[Family] = []
+    for row, found in choice.rows:
+        family = Family(row.name.removesuffix("_total") if row.kind is Kind.COUNTER else row.name, row.help, row.kind.exposed_type)
+        for series in found:
+            family.add_sample(row.name, dict(series.pairs), series.value)
+        families.append(family)
+    return families
 
 
 def encode(families: Sequence[Family]) -> bytes:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
+from exporter.exposition.choice import choose
 from exporter.exposition.selection import EXPORTER, Selection
 from exporter.exposition.text import head_of, number_text, series_of
-from exporter.model.entity import Entity
 from exporter.model.metric import Metric
-from exporter.model.snapshot import Number, Reading, Scene, SeriesKey, metric_key
+from exporter.model.snapshot import Number, Reading, Scene
 
 PLAIN_NUMBERS = frozenset({int, float})
 
@@ -55,42 +55,15 @@ def signature_of(readings: Sequence[Reading]) -> list[tuple[object, ...]]:
 
 def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Layout:
     """Build the Layout: series grouped by row in the catalogue's order, within a row in the readings' order."""
-    by_row: dict[str, list[tuple[int, Entity, SeriesKey]]] = {key: [] for key in rows}
-    dropped: dict[str, int] = {}
-    position = 0
-    for reading in readings:
-        for key in reading.values:
-            row_key = metric_key(key)
-            if row_key in by_row:
-                by_row[row_key].append((position, reading.entity, key))
-            else:
-                dropped["invalid"] = dropped.get("invalid", 0) + 1
-            position += 1
+    choice = choose(readings, rows, selection, series_cap)
     parts: list[str] = []
     order: list[int] = []
-    for row in _wanted(rows, selection):
-        _lay_out_row(row, by_row[row.key], series_cap, parts, order, dropped)
-    return Layout(signature_of(readings), "".join(parts), _picker(order), len(order), dropped)
-
-
-def _wanted(rows: Mapping[str, Metric], selection: Selection) -> list[Metric]:
-    return [row for row in rows.values() if row.tier <= selection.tier and selection.wants_name(row.name)]
-
-
-def _lay_out_row(row: Metric, found: Sequence[tuple[int, Entity, SeriesKey]], series_cap: int, parts: list[str], order: list[int],
-                 dropped: dict[str, int]) -> None:  # fmt: skip
-    seen: set[str] = set()
-    for position, entity, key in found:
-        series = series_of(row, entity, key)
-        problem = "invalid" if series is None else "duplicate" if series in seen else "limit" if len(order) >= series_cap else None
-        if series is None or problem:
-            dropped[problem or "invalid"] = dropped.get(problem or "invalid", 0) + 1
-            continue
-        if not seen:
-            parts.append(head_of(row).replace("%", "%%"))
-        seen.add(series)
-        parts.append(series.replace("%", "%%") + " %s\n")
-        order.append(position)
+    for row, found in choice.rows:
+        parts.append(head_of(row).replace("%", "%%"))
+        for series in found:
+            parts.append(series_of(row, series.pairs).replace("%", "%%") + " %s\n")
+            order.append(series.position)
+    return Layout(signature_of(readings), "".join(parts), _picker(order), len(order), choice.dropped)
 
 
 def _picker(order: Sequence[int]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:

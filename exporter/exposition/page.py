@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from exporter.catalog import CATALOGUE
 from exporter.catalog.internals import SERIES, SERIES_DROPPED
 from exporter.exposition.accept import accepts_gzip, wants_openmetrics
-from exporter.exposition.client_library import OPENMETRICS_TYPE, ProcessNumbers, encode_openmetrics, families_of
+from exporter.exposition.choice import DROP_REASONS, choose
+from exporter.exposition.client_library import OPENMETRICS_TYPE, ProcessNumbers, encode_openmetrics, families_in, families_of
 from exporter.exposition.layout import Layout, lay_out, selected_readings, signature_of
 from exporter.exposition.selection import EXPORTER, Selection, selection_of
 from exporter.model.entity import NODE
@@ -23,7 +24,6 @@ GZIP_LEVEL = 1
 """Level 1 costs a quarter more bytes and a sixth of the CPU of level 9 (research/performance.md section 2.3 [M])."""
 
 SELECTIONS_KEPT = 16
-DROP_REASONS = ("limit", "duplicate", "invalid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,19 @@ class PageMaker:
             if scene.generation != self._generation:
                 self._generation = scene.generation
                 self._pages.clear()
-            key = (selection, content_type, compressed)
-            page = self._pages.get(key)
-            if page is None:
-                page = self._pages[key] = self._make(scene, selection, content_type, compressed)
-                _forget_oldest(self._pages, SELECTIONS_KEPT * 4)
-            return page
+            plain = self._kept((selection, content_type, False), lambda: self._make(scene, selection, content_type))
+            if not compressed:
+                return plain
+            return self._kept((selection, content_type, True), lambda: Page(gzip(plain.body), content_type, "gzip"))
 
-    def _make(self, scene: Scene, selection: Selection, content_type: str, compressed: bool) -> Page:  # noqa: FBT001  # private
-        if compressed:
-            plain = self._pages.get((selection, content_type, False)) or self._make(scene, selection, content_type, False)  # noqa: FBT003
-            return Page(gzip(plain.body), content_type, "gzip")
+    def _kept(self, key: tuple[Selection, str, bool], make: Callable[[], Page]) -> Page:
+        page = self._pages.get(key)
+        if page is None:
+            page = self._pages[key] = make()
+            _forget_oldest(self._pages, SELECTIONS_KEPT * 4)
+        return page
+
+    def _make(self, scene: Scene, selection: Selection, content_type: str) -> Page:
         body = self._openmetrics(scene, selection) if content_type == OPENMETRICS_TYPE else self._text(scene, selection)
         return Page(body, content_type, None)
 
@@ -93,10 +95,10 @@ class PageMaker:
 
     def _openmetrics(self, scene: Scene, selection: Selection) -> bytes:
         readings = selected_readings(scene, selection)
-        families = families_of(readings, self._rows, selection)
+        choice = choose(readings, self._rows, selection, self._series_cap)
+        families = families_in(choice)
         if selection.wants_source(EXPORTER):
-            samples = sum(len(family.samples) for family in families)
-            families += families_of([count_reading(samples, {})], self._rows, selection)
+            families += families_of([count_reading(choice.count, choice.dropped)], self._rows, selection)
             families += self._process_numbers.families(selection) if self._process_numbers is not None else []
         return encode_openmetrics(families)
 

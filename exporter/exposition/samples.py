@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+from exporter.catalog.limits import SERIES_CAP
+from exporter.exposition.choice import choose
 from exporter.exposition.selection import Selection
-from exporter.exposition.text import label_pairs
 from exporter.model.metric import Metric
-from exporter.model.snapshot import Number, Reading, metric_key
+from exporter.model.snapshot import Number, Reading
 
 
 class Sample(TypedDict):
@@ -17,15 +18,8 @@ class Sample(TypedDict):
     value: Number
 
 
-def samples_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection) -> list[Sample]:
+def samples_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection,
+               series_cap: int = SERIES_CAP) -> list[Sample]:  # fmt: skip
     """Samples of the rows a selection wants, grouped by row in the catalogue's order."""
-    by_row: dict[str, list[Sample]] = {
-        row.key: [] for row in rows.values() if row.tier <= selection.tier and selection.wants_name(row.name)
-    }
-    for reading in readings:
-        for key, value in reading.values.items():
-            row_key = metric_key(key)
-            pairs = label_pairs(rows[row_key], reading.entity, key) if row_key in by_row else None
-            if pairs is not None:
-                by_row[row_key].append({"name": rows[row_key].name, "labels": dict(pairs), "value": value})
-    return [sample for samples in by_row.values() for sample in samples]
+    chosen = choose(readings, rows, selection, series_cap).rows
+    return [{"name": row.name, "labels": dict(series.pairs), "value": series.value} for row, found in chosen for series in found]

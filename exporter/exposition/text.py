@@ -1,6 +1,7 @@
 """The grammar of Prometheus text format 0.0.4: heads, label pairs, numbers. Pure."""
 
 import math
+from collections.abc import Sequence
 
 from exporter.model.entity import Entity
 from exporter.model.metric import Metric
@@ -12,23 +13,23 @@ def head_of(row: Metric) -> str:
     return f"# HELP {row.name} {_escape_help(row.help)}\n# TYPE {row.name} {row.kind.exposed_type}\n"
 
 
-def series_of(row: Metric, entity: Entity, key: SeriesKey) -> str | None:
-    """Name and labels, as they stand before the value; None if entity and key do not supply what the row's labels ask for."""
-    pairs = label_pairs(row, entity, key)
-    if pairs is None:
-        return None
+def series_of(row: Metric, pairs: Sequence[tuple[str, str]]) -> str:
+    """Name and labels, as they stand before the value."""
     inside = ",".join(f'{name}="{_escape_label(value)}"' for name, value in pairs)
     return f"{row.name}{{{inside}}}" if inside else row.name
 
 
 def label_pairs(row: Metric, entity: Entity, key: SeriesKey) -> tuple[tuple[str, str], ...] | None:
-    """(label, value) in the row's order; None if entity and key do not supply exactly what the row's labels ask for."""
+    """(label, value) in the row's order; None if entity and key do not supply exactly what the row's labels ask for.
+
+    Values are legal UTF-8: a lone surrogate, which is how Python reads a stray byte, becomes a question mark.
+    """
     own = () if isinstance(key, str) else key[1:]
     if len(own) != len(row.own_labels):
         return None
     values = dict(zip(row.own_labels, own, strict=True))
     pairs = tuple((name, values[name] if name in values else entity.label(name)) for name in row.labels)
-    return None if any(value is None for _, value in pairs) else tuple((name, value or "") for name, value in pairs)
+    return None if any(value is None for _, value in pairs) else tuple((name, _clean(value or "")) for name, value in pairs)
 
 
 def number_text(value: Number) -> str:
@@ -40,9 +41,12 @@ def number_text(value: Number) -> str:
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
+def _clean(value: str) -> str:
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
 def _escape_label(value: str) -> str:
-    clean = value.encode("utf-8", "replace").decode("utf-8")
-    return clean.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 def _escape_help(value: str) -> str:

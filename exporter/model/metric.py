@@ -58,6 +58,9 @@ class Cadence(StrEnum):
     NORMAL = "normal"
     SLOW = "slow"
 
+    __hash__ = str.__hash__
+    """Enum's own is Python code; this one is hashed hundreds of times a pass, as a key and within a Feed."""
+
 
 class Role(Enum):
     """What a number means to the rules, whatever its vendor calls it. Signals ask an entity for roles, never for names."""

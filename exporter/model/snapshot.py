@@ -15,8 +15,8 @@ Number: TypeAlias = int | float
 
 
 def metric_key(series: SeriesKey) -> str:
-    """The catalogue key within a SeriesKey."""
-    return series if isinstance(series, str) else series[0]
+    """The catalogue key within a SeriesKey; "", which no row has, for an empty tuple."""
+    return series if isinstance(series, str) else next(iter(series), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,15 @@
 """The board: the one current Scene. The sampler writes it once a tick; scrapes, screens and health checks read it, never the hardware."""
 
+import math
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from exporter.model.snapshot import EMPTY_SCENE, Feed, Reading, Scene, Snapshot, SourceStatus
+
+Kept: TypeAlias = Mapping[Feed, tuple[Snapshot, float]]
+"""Each feed's Snapshot and the monotonic time at which it leaves the page."""
 
 
 class Board:
@@ -12,24 +18,27 @@ class Board:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._scene = EMPTY_SCENE
-        self._expires_s: dict[Feed, float] = {}
+        self._kept: Kept = {}
+        self._next_expiry_s = math.inf
 
-    def publish(self, snapshots: dict[Feed, tuple[Snapshot, float]], sources: tuple[SourceStatus, ...], readings: tuple[Reading, ...],
-                wall_s: float, monotonic_s: float) -> None:  # fmt: skip
-        """Replace the Scene. `snapshots` maps each feed to its Snapshot and the monotonic time at which it leaves the page."""
-        live = {feed: (snapshot, expires_s) for feed, (snapshot, expires_s) in snapshots.items() if expires_s > monotonic_s}
+    def publish(self, snapshots: Kept, sources: tuple[SourceStatus, ...], readings: tuple[Reading, ...], wall_s: float,
+                monotonic_s: float) -> None:  # fmt: skip
+        """Replace the Scene."""
+        live, next_expiry_s = _live(snapshots, monotonic_s)
         with self._lock:
-            self._expires_s = {feed: expires_s for feed, (_, expires_s) in live.items()}
-            self._scene = Scene(self._scene.generation + 1, wall_s, monotonic_s, {feed: snapshot for feed, (snapshot, _) in live.items()},
-                                sources, readings)  # fmt: skip
+            self._kept, self._next_expiry_s = snapshots, next_expiry_s
+            self._scene = Scene(self._scene.generation + 1, wall_s, monotonic_s, live, sources, readings)
 
     def current(self, monotonic_s: float) -> Scene:
         """The Scene now. If feeds have run out since it was published, a Scene without them, of a generation of its own."""
         with self._lock:
-            gone = [feed for feed, expires_s in self._expires_s.items() if expires_s <= monotonic_s]
-            if gone:
-                for feed in gone:
-                    del self._expires_s[feed]
-                snapshots = {feed: snapshot for feed, snapshot in self._scene.snapshots.items() if feed in self._expires_s}
-                self._scene = replace(self._scene, generation=self._scene.generation + 1, snapshots=snapshots)
+            if self._next_expiry_s <= monotonic_s:
+                live, self._next_expiry_s = _live(self._kept, monotonic_s)
+                self._scene = replace(self._scene, generation=self._scene.generation + 1, snapshots=live)
             return self._scene
+
+
+def _live(kept: Kept, now_s: float) -> tuple[dict[Feed, Snapshot], float]:
+    """What has not run out, and when the first of it will."""
+    live = {feed: snapshot for feed, (snapshot, expires_s) in kept.items() if expires_s > now_s}
+    return live, min((expires_s for _, expires_s in kept.values() if expires_s > now_s), default=math.inf)

@@ -4,14 +4,14 @@ Knows one source; the sampler goes from ledger to ledger. No threads, no clock: 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
 from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source
 from exporter.runtime.log_once import FaultLog
-from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, is_due, stale_after_s
+from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, is_due, stale_after_s
 
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
@@ -61,7 +61,7 @@ class Ledger:
         for device in self.devices.values():
             for cadence, beat in device.beats.items():
                 if cadence in cadences and (device.reader is not None or Cadence.SLOW in cadences):
-                    device.beats[cadence] = replace(beat, due_s=now_s)
+                    device.beats[cadence] = due_at(beat, now_s)
 
     def next_due_s(self, busy: Mapping[tuple[str, str], float]) -> float:
         """When the next errand of a free device is due; infinity if none."""

@@ -50,6 +50,11 @@ def is_due(beat: Beat, now_s: float) -> bool:
     return beat.due_s <= now_s + beat.interval_s / 20
 
 
+def due_at(beat: Beat, due_s: float) -> Beat:
+    """The same beat, due then."""
+    return Beat(beat.interval_s, due_s, beat.stretch, beat.guard, beat.barren, beat.last_s)
+
+
 def after_pass(beat: Beat, now_s: float, elapsed_s: float, *, barren: bool) -> Beat:
     """The beat after a pass that took `elapsed_s`; `barren` if it brought only faults.
 

@@ -69,10 +69,7 @@ class FileSet:
             return self._attempt(now_s)
         except _StaleHandleError:
             self.close()
-        try:
-            again = self._attempt(now_s)
-        except _StaleHandleError as stale:
-            return self._lost(stale.cause)
+        again = self._attempt(now_s, all_fresh=True)
         return again if again.raws else self._lost(FileNotFoundError(errno.ENOENT, "device went away", self.folder))
 
     def _lost(self, cause: OSError) -> FilePass:
@@ -81,7 +78,9 @@ class FileSet:
         self._rests.clear()
         return FilePass((), (), ((self.folder, cause),))
 
-    def _attempt(self, now_s: float) -> FilePass:
+    def _attempt(self, now_s: float, *, all_fresh: bool = False) -> FilePass:
+        """One try at each file that is due. `all_fresh` says that no handle is kept from before: then ENODEV is the file's own answer and
+        costs only the file, as long as another one of the folder can be read. Else raises _StaleHandleError."""
         due = [name for name in self._all if self._rests.get(name, (float("-inf"), 0))[0] <= now_s]
         patience = 1 if len(due) > 1 and all(name in self._rests for name in self._all) else limits.PROBE_FILES
         read: dict[str, bytes] = {}
@@ -93,6 +92,11 @@ class FileSet:
                 break
             try:
                 read[name] = self._read_file(name)
+            except _StaleHandleError as stale:
+                if not all_fresh:
+                    raise
+                failures.append((name, stale.cause))
+                self.rest(name, now_s)
             except OSError as error:
                 failures.append((name, error))
                 if reason_of(error) is not Reason.IO:

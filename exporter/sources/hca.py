@@ -1,5 +1,7 @@
 """Reads one HCA: lays out its ports once, reads them at their cadences, and starts anew when the device goes and returns."""
 
+import os
+
 from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_INFO, PORT_INFO
 from exporter.model.entity import Device
 from exporter.model.fault import Reason
@@ -59,8 +61,8 @@ class HcaReader:
         if self._limited:
             excluded: SeriesKey = (EXCLUDED_INFO.key, "limited_pf")
             return (Reading(Device(self.subject), {excluded: 1}),) if cadence is Cadence.SLOW else ()
-        if self._layout is None or cadence is Cadence.SLOW:
-            self._lay_out()
+        if self._layout is None or cadence is Cadence.SLOW or (cadence is Cadence.NORMAL and self._is_unlisted()):
+            self._lay_out(faults)
         if cadence is Cadence.SLOW:
             return self._identity(faults)
         readings = tuple(port.read(cadence, faults, now_s) for port in self._ports)
@@ -70,9 +72,16 @@ class HcaReader:
             readings = (*readings, Reading(Device(self.subject), values))
         return readings
 
-    def _lay_out(self) -> None:
+    def _is_unlisted(self) -> bool:
+        """True while some folder of a port could not be listed: its counters are missing until it is tried again."""
+        return self._layout is not None and any(port.unlisted for port in self._layout.ports)
+
+    def _lay_out(self, faults: FaultList) -> None:
         """List the device again; keep the open files if nothing changed."""
         layout = look(self._files, self._name)
+        for port in layout.ports:
+            for folder, code in port.unlisted:
+                faults.add_error(folder, OSError(code, os.strerror(code), folder))
         if layout == self._layout:
             return
         self._drop_ports()
@@ -98,13 +107,14 @@ class HcaReader:
         for port, reader in zip(layout.ports, self._ports, strict=True):
             facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
                                 port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(), "", "", "")  # fmt: skip
-            readings.append(Reading(reader.link, {facts: 1, COUNTERS_VISIBLE.key: int(_shows_counters(port))}))
+            visible: dict[SeriesKey, Number] = {} if port.unlisted else {COUNTERS_VISIBLE.key: int(_shows_counters(port))}
+            readings.append(Reading(reader.link, {facts: 1, **visible}))
             self._remark(layout, port, reader, faults)
         return tuple(readings)
 
     def _remark(self, layout: HcaLayout, port: PortLayout, reader: PortReader, faults: FaultList) -> None:
         """Faults that concern the port as a whole."""
-        if not _shows_counters(port) and layout.driver in _FULL_DRIVERS:
+        if not _shows_counters(port) and not port.unlisted and layout.driver in _FULL_DRIVERS:
             faults.add(port.folder, Reason.ABSENT, "has state but neither counters nor hw_counters: seen from outside the host's network "
                        "namespace; use the host's network or mount the host's /sys")  # fmt: skip
         if reader.hw_names_left_out:

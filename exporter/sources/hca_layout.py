@@ -3,6 +3,7 @@
 Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband. Absent text facts are empty strings.
 """
 
+import errno
 import re
 from dataclasses import dataclass
 
@@ -19,7 +20,9 @@ LIMITED_PF_MARK = b"SMDL=SW_MNG"
 
 @dataclass(frozen=True, slots=True)
 class PortLayout:
-    """One port: its number as text, the folder, and the sorted file names of each counter folder (None: no such folder)."""
+    """One port: its number as text, the folder, and the sorted file names of each counter folder (None: no such folder).
+
+    `unlisted` are folders of the port that are there but could not be listed, each with the errno."""
 
     number: str
     folder: str
@@ -27,6 +30,7 @@ class PortLayout:
     counters: tuple[str, ...] | None
     counters_ext: tuple[str, ...] | None
     hw_counters: tuple[str, ...] | None
+    unlisted: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +93,22 @@ def text(files: Files, path: str) -> str:
 
 
 def _port(files: Files, folder: str, number: str) -> PortLayout:
-    folders = _list(files, folder)
-    listed = {
-        name: _list(files, f"{folder}/{name}") if name in folders else None for name in ("counters", "counters_ext", "hw_counters")
-    }
-    return PortLayout(number, folder, text(files, f"{folder}/link_layer"), **listed)
+    unlisted: list[tuple[str, int]] = []
+    folders = _listed(files, folder, unlisted) or ()
+    counters, counters_ext, hw_counters = (
+        _listed(files, f"{folder}/{name}", unlisted) if name in folders else None for name in ("counters", "counters_ext", "hw_counters")
+    )
+    return PortLayout(number, folder, text(files, f"{folder}/link_layer"), counters, counters_ext, hw_counters, tuple(unlisted))
+
+
+def _listed(files: Files, folder: str, unlisted: list[tuple[str, int]]) -> tuple[str, ...] | None:
+    """Sorted names in a folder, None if it is not there or cannot be listed; the latter is noted in `unlisted`."""
+    try:
+        return tuple(sorted(files.listdir(folder)))
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            unlisted.append((folder, error.errno or 0))
+        return None
 
 
 def _netdevs(files: Files, base: str) -> tuple[tuple[str, int | None], ...]:

@@ -56,8 +56,9 @@ class PortReader:
         key = (*map(str.encode, seen.names), *seen.raws)
         known = self._memo.get(key)
         if known is None:
+            faults_before = len(faults.faults)
             known = self._understand(dict(zip(seen.names, seen.raws, strict=True)), faults)
-            self._memo = {key: known} if known else {}
+            self._memo = {key: known} if len(faults.faults) == faults_before else {}  # a fault counts in each pass
         return dict(known)
 
     def _understand(self, texts: dict[str, bytes], faults: FaultList) -> dict[SeriesKey, Number]:

@@ -26,8 +26,8 @@ DATA_SHARE: Mapping[str, float] = {"SDR": 0.8, "DDR": 0.8, "QDR": 0.8, "FDR": 64
 """Data bits per printed bit: 8b/10b up to QDR, 64b/66b at FDR (IBTA volume 1, annex on link speeds)."""
 
 _DIGITS = b"0123456789\n"
-_STATE = re.compile(r"(?:(\d{1,3}):\s*)?(\S.*)?")
-_RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) Gb/sec(?:\s*\((\d{1,2})X(?:\s+([A-Za-z0-9]{1,8}))?\))?")
+_STATE = re.compile(r"(?:(\d{1,3}):\s*)?(\S.*)?", re.ASCII)
+_RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) Gb/sec(?:\s*\((\d{1,2})X(?:\s+([A-Za-z0-9]{1,8}))?\))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +90,4 @@ def rate_of(raw: bytes) -> Rate | None:
     generation = match[3].upper() if match[3] else None
     if generation is None and width and gbit / width == SIGNALLING_GBIT_PER_LANE["SDR"]:
         generation = "SDR"
-    return Rate(int(gbit * BYTES_PER_S_PER_GBIT), width or None, generation)
+    return Rate(round(gbit * BYTES_PER_S_PER_GBIT), width or None, generation)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporter.config.address import TcpAddress, UnixAddress, parse_address
+from exporter.model.address import TcpAddress, UnixAddress, parse_address
 from exporter.config.duration import format_duration, parse_duration
 
 

@@ -1,18 +1,21 @@
-"""Where to listen: `:29100`, `127.0.0.1:29100`, `[::1]:29100`, `unix:///run/x.sock`. Text to value and back; opens no socket."""
+"""Where to listen: `:29100`, `127.0.0.1:29100`, `[::1]:29100`, `unix:///run/x.sock?mode=0660`. Text to value and back; opens no socket."""
 
 import ipaddress
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from exporter.config.mistake import shown
+from exporter.model.quoted import shown
 
 UNIX = "unix://"
+UNIX_MODE = 0o660
+"""Owner and group may scrape a unix socket unless `?mode=` says otherwise."""
 PORT_MAX = 65_535
 UNIX_PATH_MAX_BYTES = 107
 """sun_path of unix(7) holds 108 bytes with its closing NUL."""
 
 _TCP = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*):(?P<port>[0-9]{1,5})")
+_MODE = re.compile(r"mode=(0?[0-7]{3})")
 _HOST = re.compile(r"(?=.{0,253}$)(?:[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?)?")
 
 
@@ -29,9 +32,10 @@ class TcpAddress:
 
 @dataclass(frozen=True, slots=True)
 class UnixAddress:
-    """A unix stream socket by its absolute path."""
+    """A unix stream socket: its absolute path and the permission bits of its file."""
 
     path: str
+    mode: int = UNIX_MODE
 
     def __str__(self) -> str:
         return UNIX + self.path
@@ -55,12 +59,15 @@ def parse_address(text: str) -> Address:
 
 
 def _unix(text: str) -> UnixAddress:
-    path = text.removeprefix(UNIX)
+    path, _, query = text.removeprefix(UNIX).partition("?")
     if not path.startswith("/") or path.endswith("/"):
         raise ValueError(f"expected an absolute path after unix://, as in unix:///run/fabric-exporter.sock, got {shown(text)}")
     if len(path.encode()) > UNIX_PATH_MAX_BYTES:
         raise ValueError(f"a unix socket's path has at most {UNIX_PATH_MAX_BYTES} bytes, got {shown(text)}")
-    return UnixAddress(path)
+    mode = _MODE.fullmatch(query)
+    if query and not mode:
+        raise ValueError(f"the only option of a unix socket is mode, as in ?mode=0660, got {shown(text)}")
+    return UnixAddress(path, int(mode[1], 8) if mode else UNIX_MODE)
 
 
 def _host(host: str, text: str) -> str:

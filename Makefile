@@ -1,0 +1,64 @@
+# `make demo` and `make test` are all a fresh machine needs; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Why PYTHON cannot be used, in one line; empty if it can.
+python_problem = $(shell \
+	"$(PYTHON)" -c '' 2>/dev/null \
+		|| { echo "$(PYTHON) does not run: install Python 3.11 or newer, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit; }; \
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than Python 3.11: name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit; }; \
+	"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null \
+		|| echo "$(PYTHON) lacks its venv module: install it (on Debian and Ubuntu: apt-get install python3-venv)")
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench assets clean
+
+help: ## print these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+demo: $(VENV)/installed ## start the exporter on a simulated HGX H100 node (Ctrl-C stops it)
+	$(BIN)/fabric-exporter run --simulate hgx-h100
+
+test: $(VENV)/installed-dev ## run the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev ## check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/installed-dev ## measure the cost, side by side with node_exporter where it is installed
+	$(BIN)/python -m tests.benchmarks
+
+# Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
+assets: $(VENV)/installed ## regenerate docs/metrics.md
+	$(BIN)/fabric-exporter metrics --markdown > docs/metrics.md.new
+	mv docs/metrics.md.new docs/metrics.md
+
+clean: ## remove the virtual environment, caches and built packages
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps, so that a second run starts at once and a changed pyproject.toml installs again. Editable: sources need no new install.
+$(VENV)/made:
+	$(if $(python_problem),$(error $(python_problem)))
+	"$(PYTHON)" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/made pyproject.toml
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/made pyproject.toml
+	$(PIP) --editable '.[dev]'
+	@touch $(VENV)/installed $@
+
+$(VENV)/installed-dev-full: $(VENV)/made pyproject.toml
+	$(PIP) --editable '.[dev-full]'
+	@touch $(VENV)/installed $(VENV)/installed-dev $@

@@ -1,0 +1,122 @@
+"""The daemon: read the hardware, serve /metrics. SIGTERM and Ctrl-C stop it, SIGHUP reloads the configuration."""
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+
+from exporter import __version__
+from exporter.cli.daemon import Daemon
+from exporter.cli.exits import Exit
+from exporter.cli.options import add_options, loaded
+from exporter.cli.simulated import SimulatedMachine
+from exporter.config.mistake import Mistake, error_of
+from exporter.config.schema import Web
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.logs import set_up
+from exporter.web.address import Address, AddressError, TcpAddress, bind, parse_address, withdraw
+from exporter.web.connection import Limits
+from exporter.web.routes import Routes
+from exporter.web.server import Listener, serve
+
+log = logging.getLogger("fabric_exporter.daemon")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The shared flags."""
+    add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to stop. Raises ConfigError for a configuration, profile or address that cannot be used."""
+    clock = SystemClock()
+    first = loaded(args)
+    config = first.config
+    set_up(config.logging.level, config.logging.format)
+    addresses = _addresses(config.web)
+    bound = _bind_all(addresses)
+    machine = SimulatedMachine(config.simulate.profile, clock) if config.simulate.profile else None
+    try:
+        daemon = Daemon(first, lambda: loaded(args), clock, machine.folder if machine is not None else None)
+        _announce(daemon, addresses, [sock.getsockname() for address in addresses for sock in bound[address]])
+        asyncio.run(_serve(daemon, config.web, bound))
+        daemon.stop()
+    finally:
+        for address in addresses:
+            withdraw(address)
+        if machine is not None:
+            machine.close()
+    log.info("stopped")
+    return _leave()
+
+
+def _addresses(web: Web) -> list[Address]:
+    health = [web.health_address] if web.health_address else []
+    return [parse_address(text) for text in (*web.listen_addresses, *health)]
+
+
+def _bind_all(addresses: Sequence[Address]) -> dict[Address, tuple[socket.socket, ...]]:
+    """Sockets by address; none is left open if one fails. Raises ConfigError in one line."""
+    bound: dict[Address, tuple[socket.socket, ...]] = {}
+    for address in addresses:
+        try:
+            bound[address] = bind(address)
+        except AddressError as error:
+            for sock in (s for sockets in bound.values() for s in sockets):
+                sock.close()
+            raise error_of((Mistake("web", str(error)),)) from None
+    return bound
+
+
+async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.socket, ...]]) -> None:
+    """Connect signals and listeners, then serve until SIGTERM or SIGINT."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, _reload_aside, daemon)
+    routes = Routes.of(metrics=daemon.metrics, healthy=daemon.healthy, ready=daemon.ready, landing=daemon.landing,
+                    telemetry_path=web.telemetry_path)  # fmt: skip
+    health_only = Routes.health_only(daemon.healthy, daemon.ready)
+    health = parse_address(web.health_address) if web.health_address else None
+    listeners: list[Listener] = [
+        (sock, health_only if address == health else routes, None) for address, sockets in bound.items() for sock in sockets
+    ]
+    gc.collect()
+    gc.freeze()  # what exists now lives as long as the daemon; the collector need not look at it again
+    await serve(listeners, Limits(connections=web.max_connections), stop)
+
+
+def _reload_aside(daemon: Daemon) -> None:
+    """Reload in a thread: stopping the old sampler may wait for a slow device, and scrapes must not."""
+    threading.Thread(target=daemon.reload, name="reload", daemon=True).start()
+
+
+def _announce(daemon: Daemon, addresses: Sequence[Address], names: Sequence[object]) -> None:
+    path = daemon.config.web.telemetry_path
+    log.info("fabric-exporter %s listening address=%s", __version__, ",".join(map(str, addresses)))
+    if daemon.config.simulate.profile is None:
+        return
+    ports = [name[1] for name in names if isinstance(name, tuple)]
+    print(f"\n  SIMULATED NODE {daemon.config.simulate.profile}: every number is invented, no hardware is read\n", file=sys.stderr)
+    if ports:
+        shown = next((a.host for a in addresses if isinstance(a, TcpAddress) and a.host), "") or "localhost"
+        base = f"http://[{shown}]:{ports[0]}" if ":" in shown else f"http://{shown}:{ports[0]}"
+        print(f"  metrics  {base}{path}\n  status   {base}/\n\n  Ctrl-C stops it.\n", file=sys.stderr)
+
+
+def _leave() -> int:
+    """0. A thread stuck in the kernel must not keep the process: leave without waiting for it."""
+    stuck = [thread.name for thread in threading.enumerate() if thread.name.startswith("sampler-")]
+    if stuck:
+        log.warning("%d threads still wait for hardware; the kernel may delay the end of this process", len(stuck))
+    sys.stderr.flush()
+    sys.stdout.flush()
+    if stuck:
+        os._exit(Exit.OK)
+    return Exit.OK

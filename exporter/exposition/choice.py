@@ -1,0 +1,75 @@
+"""Which series stand on a page: those the selection wants, each once, up to the cap; and how many were left out, and why. Pure.
+
+One answer for every format: the text, OpenMetrics and JSON show the same series and count the same losses.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from exporter.exposition.selection import Selection
+from exporter.exposition.text import label_pairs
+from exporter.model.entity import Entity
+from exporter.model.metric import Metric
+from exporter.model.snapshot import Number, Reading, SeriesKey, metric_key
+
+DROP_REASONS = ("limit", "duplicate", "invalid")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series: label pairs in the row's order, its value, and where that stands among all numbers of the readings."""
+
+    pairs: tuple[tuple[str, str], ...]
+    value: Number
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Rows in the catalogue's order, each with its series in the readings' order (never empty). `dropped` counts what was left out, by
+    DROP_REASONS; a reason that never came up is missing."""
+
+    rows: tuple[tuple[Metric, tuple[Series, ...]], ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many series stand on the page."""
+        return sum(len(series) for _, series in self.rows)
+
+
+def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Choice:
+    """The series of a page. Of two that claim one name and one set of labels the first is kept: Prometheus would do the same, silently."""
+    found: dict[str, list[tuple[int, Entity, SeriesKey, Number]]] = {key: [] for key in rows}
+    dropped: dict[str, int] = {}
+    position = 0
+    for reading in readings:
+        for key, value in reading.values.items():
+            row_key = metric_key(key)
+            if row_key in found:
+                found[row_key].append((position, reading.entity, key, value))
+            else:
+                dropped["invalid"] = dropped.get("invalid", 0) + 1
+            position += 1
+    chosen: list[tuple[Metric, tuple[Series, ...]]] = []
+    room = series_cap
+    for row in rows.values():
+        if row.tier > selection.tier or not selection.wants_name(row.name):
+            continue
+        series = _of_row(row, found[row.key], room, dropped)
+        room -= len(series)
+        if series:
+            chosen.append((row, series))
+    return Choice(tuple(chosen), dropped)
+
+
+def _of_row(row: Metric, found: Sequence[tuple[int, Entity, SeriesKey, Number]], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:
+    kept: dict[tuple[tuple[str, str], ...], Series] = {}
+    for position, entity, key, value in found:
+        pairs = label_pairs(row, entity, key)
+        problem = "invalid" if pairs is None else "duplicate" if pairs in kept else "limit" if len(kept) >= room else None
+        if pairs is None or problem:
+            dropped[problem or "invalid"] = dropped.get(problem or "invalid", 0) + 1
+        else:
+            kept[pairs] = Series(pairs, value, position)
+    return tuple(kept.values())

@@ -1,0 +1,191 @@
+"""Listen addresses: text to value, value to listening sockets. Knows TCP, IPv6, unix sockets and what each bind error means to a
+person; knows no HTTP.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import socket
+import stat
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import parse_qsl
+
+BACKLOG = 1024
+"""Connections the kernel may hold for us: 64 scrapers beside 400 half-open peers overflow the customary 128 (targets.md P4)."""
+
+UNIX_MODE = 0o660
+"""Owner and group may scrape a unix socket unless `?mode=` says otherwise."""
+
+_FLAG = "--web.listen-address"
+_EXAMPLES = ":29100, 127.0.0.1:29100, [::1]:29100 or unix:///run/fabric-exporter.sock?mode=0660"
+_TCP = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[\w.-]*)):(?P<port>[0-9]{1,5})", re.ASCII)
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+class AddressError(Exception):
+    """An address that cannot be understood or listened on; the text is one line: what, why, what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """A host and a port. An empty host means every address of this machine, IPv4 and IPv6; port 0 lets the kernel choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnixAddress:
+    """An absolute path and the permission bits of the socket file."""
+
+    path: str
+    mode: int = UNIX_MODE
+
+    def __str__(self) -> str:
+        return f"unix://{self.path}"
+
+
+Address: TypeAlias = TcpAddress | UnixAddress
+
+
+def parse_address(text: str) -> Address:
+    """The address a text such as `:29100` or `unix:///run/x.sock?mode=0660` means. Raises AddressError."""
+    if text.startswith("unix://"):
+        return _parse_unix(text)
+    match = _TCP.fullmatch(text)
+    if match is None:
+        raise AddressError(f"cannot understand address {text!r}: write {_EXAMPLES}")
+    port = int(match["port"])
+    if port > 65535:
+        raise AddressError(f"cannot understand address {text!r}: a port is at most 65535")
+    return TcpAddress(match["v6"] or match["host"] or "", port)
+
+
+def bind(address: Address) -> tuple[socket.socket, ...]:
+    """Listening, non-blocking sockets for the address: one, or one per address that the host name resolves to. Raises AddressError."""
+    try:
+        if isinstance(address, UnixAddress):
+            return (_bind_unix(address),)
+        return _bind_every_interface(address) if not address.host else _bind_host(address)
+    except OSError as error:
+        raise AddressError(f"cannot listen on {address}: {_explain(error)}") from error
+
+
+def withdraw(address: Address) -> None:
+    """Remove the file of a unix address after its socket was closed; nothing for TCP or where it is gone."""
+    if isinstance(address, UnixAddress):
+        with contextlib.suppress(OSError):
+            os.unlink(address.path)
+
+
+def _parse_unix(text: str) -> UnixAddress:
+    path, _, query = text.removeprefix("unix://").partition("?")
+    if not path.startswith("/") or path.endswith("/") or "\0" in path:
+        raise AddressError(f"cannot understand address {text!r}: unix:// needs the absolute path of a file, as in {_EXAMPLES}")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    mode = options.pop("mode", f"{UNIX_MODE:04o}")
+    if options or not re.fullmatch(r"0?[0-7]{3}", mode):
+        raise AddressError(f"cannot understand address {text!r}: the only option is mode, three octal digits, as in ?mode=0660")
+    return UnixAddress(path, int(mode, 8))
+
+
+def _bind_every_interface(address: TcpAddress) -> tuple[socket.socket, ...]:
+    """One dual-stack socket; plain IPv4 where the kernel has no IPv6 (ipv6.disable=1)."""
+    if socket.has_dualstack_ipv6():
+        try:
+            return (_bind_tcp(socket.AF_INET6, ("::", address.port), v6_only=False),)
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                raise
+    return (_bind_tcp(socket.AF_INET, ("0.0.0.0", address.port)),)  # noqa: S104  # the user asked for every interface
+
+
+def _bind_host(address: TcpAddress) -> tuple[socket.socket, ...]:
+    """A socket for each address of the host; those this machine lacks (`::1` in many containers) are passed over if one works."""
+    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    wanted = list(dict.fromkeys((family, target) for family, _, _, _, target in found))
+    bound: list[socket.socket] = []
+    absent: OSError | None = None
+    for family, target in wanted[:1] if address.port == 0 else wanted:
+        try:
+            bound.append(_bind_tcp(family, target))
+        except OSError as error:
+            if error.errno not in _NOT_HERE:
+                _close_all(bound)
+                raise
+            absent = error
+    if not bound and absent is not None:
+        raise absent
+    return tuple(bound)
+
+
+def _bind_tcp(family: int, target: tuple[object, ...], *, v6_only: bool = True) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, v6_only)
+        listener.bind(target)
+        listener.listen(BACKLOG)
+        listener.settimeout(0)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _bind_unix(address: UnixAddress) -> socket.socket:
+    """The mode is set between bind and listen: before listen nobody can connect, so there is no moment of wider permissions."""
+    _remove_stale(address.path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(address.path)
+        os.chmod(address.path, address.mode)
+        listener.listen(BACKLOG)
+        listener.settimeout(0)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: str) -> None:
+    """Unlink a socket file on which nothing listens (a daemon was killed). Raises OSError EADDRINUSE, or ENOTSOCK for another file."""
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK))
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(0)
+        answer = caller.connect_ex(path)
+    if answer == errno.ECONNREFUSED:
+        os.unlink(path)
+    elif answer in (0, errno.EAGAIN):  # EAGAIN: somebody listens and the backlog is full
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    else:
+        raise OSError(answer, os.strerror(answer))
+
+
+def _explain(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the host name does not resolve ({error.strerror}); give {_FLAG} a host name or IP address of this machine"
+    if error.errno == errno.EADDRINUSE:
+        return f"it is already in use; stop the process that listens there or choose another with {_FLAG}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"permission denied; choose a port above 1023 or a folder this user may write with {_FLAG}"
+    if error.errno in _NOT_HERE:
+        return f"this machine has no such address; choose one it has with {_FLAG}"
+    if error.errno == errno.ENOTSOCK:
+        return f"a file that is no socket is in the way; remove it or choose another path with {_FLAG}"
+    return f"{error.strerror or error}; choose another with {_FLAG}"
+
+
+def _close_all(sockets: list[socket.socket]) -> None:
+    for listener in sockets:
+        listener.close()

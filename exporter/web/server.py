@@ -1,0 +1,190 @@
+"""Listeners and their connections on one asyncio loop: accept, bound, hand to uvicorn's protocol, stop. No threads.
+
+Connections are accepted here and not by `loop.create_server`, because only so can those still in their TLS handshake be counted and
+closed: asyncio shows a protocol nothing before the handshake is done. Knows no path and no page.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from exporter.web.connection import Connection, Limits
+from exporter.web.routes import Request, Routes
+
+log = logging.getLogger("fabric_exporter.web")
+
+Listener: TypeAlias = tuple[socket.socket, Routes, ssl.SSLContext | None]
+"""A listening, non-blocking socket, what it answers, and its TLS context (None: plain HTTP)."""
+
+ACCEPT_PAUSE_S = 1.0
+"""Rest after accept() failed for want of files or memory: the cause does not go away at once, and trying is a busy loop."""
+ACCEPTS_A_TURN = 32
+"""Connections accepted before others get their turn: a flood of them must not starve those already open."""
+TLS_CLOSE_S = 2.0
+"""How long a closing TLS peer may take for its close_notify; asyncio's own 30 s would keep idle peers past every deadline."""
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_PEER_FAILED = (errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+                errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENONET)  # fmt: skip
+"""Errors of the new connection that accept(2) of Linux reports in its own name."""
+
+_Scope: TypeAlias = MutableMapping[str, Any]
+_Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+async def serve(listeners: Sequence[Listener], limits: Limits, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set, then finish open requests within `limits.stop_s`. Closes the listening sockets in any case.
+
+    Raises only for a bug in accepting; a peer's misbehaviour costs that peer its connection.
+    """
+    server = _Server(limits)
+    accepting = [asyncio.create_task(server.accept(*listener)) for listener in listeners]
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        done, _ = await asyncio.wait([stopped, *accepting], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await _cancelled([stopped, *accepting])
+        for listener, _, _ in listeners:
+            listener.close()
+        await server.drain()
+
+
+class _Server:
+    """The open connections of all listeners and their bound."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: set[Connection] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._none_open = asyncio.Event()
+        self._none_open.set()
+        self._refusing = False
+        self._starved = False
+
+    async def accept(self, listener: socket.socket, routes: Routes, tls: ssl.SSLContext | None) -> None:
+        """Accept for ever; returns by cancellation only."""
+        config, state = _uvicorn_config(routes, self._limits), ServerState()
+        if listener.family != socket.AF_UNIX:
+            # Accepted sockets inherit it. asyncio sets it too, but only where the listener was made with IPPROTO_TCP as its third
+            # argument; without it, head and body in two writes meet delayed ACKs: 44 ms a scrape [M].
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            for _ in range(ACCEPTS_A_TURN):
+                peer = await self._next_peer(listener)
+                if self._is_full():
+                    peer.close()
+                    continue
+                connection = Connection(config, state, self._limits, self._forget)
+                self._open.add(connection)
+                self._none_open.clear()
+                task = asyncio.create_task(self._connect(peer, connection, tls))
+                self._connecting.add(task)
+                task.add_done_callback(partial(self._connected, peer, connection))
+            await asyncio.sleep(0)
+
+    async def drain(self) -> None:
+        """Close idle connections, wait `stop_s` for the others, then cut them off."""
+        await _cancelled(list(self._connecting))
+        for connection in list(self._open):
+            connection.shutdown()
+        try:
+            await asyncio.wait_for(self._none_open.wait(), self._limits.stop_s)
+        except TimeoutError:
+            for connection in list(self._open):
+                connection.transport.abort()
+            await asyncio.sleep(0)  # lets the transports run their last callbacks
+
+    async def _next_peer(self, listener: socket.socket) -> socket.socket:
+        """The next connection; waits where the process is short of files or memory. Raises OSError for a listener that is broken."""
+        while True:
+            try:
+                peer, _ = await asyncio.get_running_loop().sock_accept(listener)
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._starved = self._starved or _warn("cannot accept connections reason=exhausted: %s", error)
+                    await asyncio.sleep(ACCEPT_PAUSE_S)
+                elif error.errno not in _PEER_FAILED:
+                    raise
+            else:
+                self._starved = False
+                return peer
+
+    async def _connect(self, peer: socket.socket, connection: Connection, tls: ssl.SSLContext | None) -> None:
+        """Turn a socket into a running connection."""
+        timeouts = {"ssl_handshake_timeout": self._limits.handshake_s, "ssl_shutdown_timeout": TLS_CLOSE_S} if tls else {}
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, peer, ssl=tls, **timeouts)
+        except OSError as error:
+            log.debug("connection failed: %s", error)
+
+    def _connected(self, peer: socket.socket, connection: Connection, task: asyncio.Task[None]) -> None:
+        """The end of _connect, even if it never began: a peer that never became a connection gives its place back."""
+        self._connecting.discard(task)
+        if not connection.made:
+            peer.close()
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if not self._open:
+            self._none_open.set()
+        if self._refusing and len(self._open) <= self._limits.connections // 2:
+            self._refusing = False
+
+    def _is_full(self) -> bool:
+        """Whether the bound is reached; says so in the log when it begins."""
+        if len(self._open) < self._limits.connections:
+            return False
+        self._refusing = self._refusing or _warn("refusing connections reason=limit: %d are open", len(self._open))
+        return True
+
+
+def _warn(text: str, what: object) -> bool:
+    """Say it in the log; True, so that a flag can keep that it was said: a change of state is logged, not each case."""
+    log.warning(text, what)
+    return True
+
+
+def _uvicorn_config(routes: Routes, limits: Limits) -> Config:
+    """Uvicorn reduced to its protocol: no signal capture, no logging set-up, no lifespan, no WebSocket, no proxy headers."""
+
+    async def app(scope: _Scope, _receive: object, send: _Send) -> None:
+        response = routes.answer(_request(scope))
+        headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body})
+
+    return Config(app, interface="asgi3", http=Connection, ws="none", lifespan="off", log_config=None, log_level="error", access_log=False,
+                  proxy_headers=False, timeout_keep_alive=limits.idle_s)  # type: ignore[arg-type]  # fmt: skip  # a float serves call_later as well
+
+
+def _request(scope: _Scope) -> Request:
+    accept, encoding = [], []
+    for name, value in scope["headers"]:
+        if name == b"accept":
+            accept.append(value)
+        elif name == b"accept-encoding":
+            encoding.append(value)
+    return Request(
+        scope["method"],
+        scope["path"],
+        scope["query_string"].decode("latin-1"),
+        b", ".join(accept).decode("latin-1"),
+        b", ".join(encoding).decode("latin-1"),
+    )
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
