@@ -59,10 +59,11 @@ class Daemon:
         self._started_s = self._clock.monotonic_s()
         self._sampler.start()
 
-    def stop(self) -> None:
-        """Stop sampling; idle threads end, stuck ones end with the process."""
+    def stop(self) -> list[str]:
+        """Stop sampling; idle threads end. Returns the places whose read still has not come back: their threads end with the process."""
         self._sampler.stop()
         self._crew.stop()
+        return sorted("/".join(place) for place in self._crew.busy())
 
     def reload(self) -> None:
         """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one."""

@@ -46,14 +46,14 @@ def run(args: argparse.Namespace) -> int:
         daemon = Daemon(first, lambda: loaded(args), clock, machine.folder if machine is not None else None)
         _announce(daemon, addresses, [sock.getsockname() for address in addresses for sock in bound[address]])
         asyncio.run(_serve(daemon, config.web, bound))
-        daemon.stop()
+        stuck = daemon.stop()
     finally:
         for address in addresses:
             withdraw(address)
         if machine is not None:
             machine.close()
     log.info("stopped")
-    return _leave()
+    return _leave(stuck)
 
 
 def _addresses(web: Web) -> list[Address]:
@@ -99,7 +99,9 @@ def _reload_aside(daemon: Daemon) -> None:
 
 def _announce(daemon: Daemon, addresses: Sequence[Address], names: Sequence[object]) -> None:
     path = daemon.config.web.telemetry_path
-    log.info("fabric-exporter %s listening address=%s", __version__, ",".join(map(str, addresses)))
+    for name in names:
+        shown = name if isinstance(name, str) else _host_port(name)
+        log.info("fabric-exporter %s listening on %s", __version__, shown)
     if daemon.config.simulate.profile is None:
         return
     ports = [name[1] for name in names if isinstance(name, tuple)]
@@ -110,13 +112,17 @@ def _announce(daemon: Daemon, addresses: Sequence[Address], names: Sequence[obje
         print(f"  metrics  {base}{path}\n  status   {base}/\n\n  Ctrl-C stops it.\n", file=sys.stderr)
 
 
-def _leave() -> int:
-    """0. A thread stuck in the kernel must not keep the process: leave without waiting for it."""
-    stuck = [thread.name for thread in threading.enumerate() if thread.name.startswith("sampler-")]
-    if stuck:
-        log.warning("%d threads still wait for hardware; the kernel may delay the end of this process", len(stuck))
+def _host_port(name: object) -> str:
+    """A socket's own name as a person writes it; port 0 has become the one that the kernel chose."""
+    host, port = name[:2] if isinstance(name, tuple) else (name, "")
+    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+
+
+def _leave(stuck: Sequence[str]) -> int:
+    """0. A thread stuck in the kernel must not keep the process: then leave without waiting for it."""
+    if not stuck:
+        return Exit.OK
+    log.warning("reads still out: %s; the kernel may delay the end of this process", ", ".join(stuck))
     sys.stderr.flush()
     sys.stdout.flush()
-    if stuck:
-        os._exit(Exit.OK)
-    return Exit.OK
+    os._exit(Exit.OK)

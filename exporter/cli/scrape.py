@@ -106,7 +106,8 @@ def _text(scene: Scene, selection: Selection, form: str, series_cap: int) -> str
         return encode_openmetrics(families_of(readings, CATALOGUE, selection, series_cap)).decode()
     faults = [fault for snapshot in scene.snapshots.values() for fault in snapshot.faults]
     told = [{"source": f.source, "subject": f.subject, "reason": f.reason.value, "detail": f.detail} for f in faults]
-    return json.dumps({"series": samples_of(readings, CATALOGUE, selection, series_cap), "faults": told}, ensure_ascii=False, indent=1) + "\n"
+    page = {"series": samples_of(readings, CATALOGUE, selection), "faults": told}
+    return json.dumps(page, ensure_ascii=False, indent=1) + "\n"
 
 
 def _write_whole(path: str, text: str) -> None:

@@ -5,12 +5,15 @@ One answer for every format: the text, OpenMetrics and JSON show the same series
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from exporter.exposition.selection import Selection
 from exporter.exposition.text import label_pairs
 from exporter.model.entity import Entity
 from exporter.model.metric import Metric
 from exporter.model.snapshot import Number, Reading, SeriesKey, metric_key
+
+_Found: TypeAlias = tuple[int, Entity, SeriesKey, Number]
 
 DROP_REASONS = ("limit", "duplicate", "invalid")
 
@@ -40,7 +43,7 @@ class Choice:
 
 def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Choice:
     """The series of a page. Of two that claim one name and one set of labels the first is kept: Prometheus would do the same, silently."""
-    found: dict[str, list[tuple[int, Entity, SeriesKey, Number]]] = {key: [] for key in rows}
+    found: dict[str, list[_Found]] = {key: [] for key in rows}
     dropped: dict[str, int] = {}
     position = 0
     for reading in readings:
@@ -63,7 +66,7 @@ def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: S
     return Choice(tuple(chosen), dropped)
 
 
-def _of_row(row: Metric, found: Sequence[tuple[int, Entity, SeriesKey, Number]], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:
+def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:
     kept: dict[tuple[tuple[str, str], ...], Series] = {}
     for position, entity, key, value in found:
         pairs = label_pairs(row, entity, key)

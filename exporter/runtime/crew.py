@@ -16,7 +16,9 @@ from exporter.runtime.collect import Errand, Outcome, run_errand
 
 WORKERS_MAX = 64
 """Threads beside stuck ones, at most; devices beyond share."""
-WAIT_SMOOTHING = 0.3
+WAITS_REMEMBERED = 3
+"""Passes in a row in which a device must have made us wait before it gets a thread of its own. A mean would not do: one preemption looks
+like a wait, a device alone without need makes all others wait for the interpreter lock, and so on until every device is alone [M]."""
 
 Place = tuple[str, str]
 
@@ -81,7 +83,7 @@ class Crew:
         self._idle: list[_Worker] = []
         self._workers: set[_Worker] = set()
         self._outcomes: list[Outcome] = []
-        self._waits: dict[Place, float] = {}
+        self._waits: dict[Place, tuple[float, ...]] = {}
         self._stopping = False
 
     def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:
@@ -113,9 +115,15 @@ class Crew:
 
     def _batches(self, errands: Sequence[Errand]) -> list[deque[Errand]]:
         """Errands that are known to wait alone, spread over WORKERS_MAX; all others together."""
-        alone = [errand for errand in errands if self._waits.get(errand.place, 0.0) > limits.PATIENT_WAIT_S]
-        together = [errand for errand in errands if self._waits.get(errand.place, 0.0) <= limits.PATIENT_WAIT_S]
-        return [*_spread(alone), deque(together)] if together else _spread(alone)
+        alone: list[Errand] = []
+        together: deque[Errand] = deque()
+        for errand in errands:
+            (alone if self._is_slow(errand.place) else together).append(errand)
+        return [*_spread(alone), together] if together else _spread(alone)
+
+    def _is_slow(self, place: Place) -> bool:
+        waits = self._waits.get(place, ())
+        return len(waits) == WAITS_REMEMBERED and min(waits) > limits.PATIENT_WAIT_S
 
     def _assign(self, batch: deque[Errand]) -> _Worker:
         worker = self._idle.pop() if self._idle else self._hire()
@@ -134,32 +142,35 @@ class Crew:
         rest, stuck.batch = stuck.batch, deque()
         stuck.retired = True
         if stuck.current is not None:
-            self._waits[stuck.current.place] = limits.GATHER_MAX_S
+            self._waits[stuck.current.place] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
         return [self._assign(batch) for batch in _spread(rest)]
 
     def _work(self, worker: _Worker) -> None:
+        outcome: Outcome | None = None
         while True:
             with self._lock:
-                worker.wake.wait_for(lambda: bool(worker.batch) or self._stopping or worker.retired)
+                if outcome is not None:
+                    self._hand_in(worker, outcome)
+                while not (worker.batch or self._stopping or worker.retired):
+                    worker.wake.wait()
                 if not worker.batch:
                     self._workers.discard(worker)
                     return
                 errand = worker.current = worker.batch.popleft()
                 worker.started_s = self._clock.monotonic_s()
             outcome = run_errand(errand, self._clock)
-            with self._lock:
-                worker.current = None
-                self._outcomes.append(outcome)
-                if worker.is_done:
-                    if not worker.retired:
-                        self._idle.append(worker)
-                    self._came_back.notify_all()
+
+    def _hand_in(self, worker: _Worker, outcome: Outcome) -> None:
+        worker.current = None
+        self._outcomes.append(outcome)
+        if not worker.batch:
+            if not worker.retired:
+                self._idle.append(worker)
+            self._came_back.notify_all()
 
     def _remember_wait(self, outcome: Outcome) -> None:
         place = outcome.errand.place
-        before = self._waits.get(place)
-        seen = outcome.waited_s
-        self._waits[place] = seen if before is None else before + WAIT_SMOOTHING * (seen - before)
+        self._waits[place] = (*self._waits.get(place, ()), outcome.waited_s)[-WAITS_REMEMBERED:]
 
 
 def _spread(errands: Iterable[Errand]) -> list[deque[Errand]]:

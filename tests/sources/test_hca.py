@@ -7,7 +7,6 @@ import pytest
 
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
-from exporter.simulator.memory_tree import MemoryTree
 from exporter.sources.device_filter import DeviceFilter
 from tests.machine import Machine, machine, port_value
 from tests.sources.small_hca import CLASS, UP, Refused, fault_count, faults_of, hca, machine_of, names_of, tree_of
@@ -93,10 +92,12 @@ def test_handles_of_an_unplugged_device_are_all_given_back(node: Machine) -> Non
 
 
 def test_stopping_gives_every_handle_back(node: Machine) -> None:
-    """Each open that succeeded has its close."""
+    """Each open that succeeded has its close: none is open, and a second close of one would have raised."""
+    held = node.tree.handles_open
     node.sampler.stop()
 
-    assert (node.tree.handles_open, node.tree.closes) == (0, node.tree.opens)
+    assert held > 500
+    assert node.tree.handles_open == 0
 
 
 def test_a_file_that_vanished_takes_its_series_along_and_is_not_asked_for_again(node: Machine) -> None:

@@ -103,11 +103,11 @@ FIRST = next(path for path in _files() if path.endswith("/counters/port_xmit_dat
 
 @given(spoilt, st.booleans())
 @settings(max_examples=80)
-@example(Spoilt(FIRST, "ENODEV"), False)
-@example(Spoilt(FIRST, "ENXIO"), True)
-@example(Spoilt(FIRST, "ENOENT", at_open=True), False)
-@example(Spoilt(FIRST.replace("counters/port_xmit_data", "state"), "ENODEV"), True)
-@example(Spoilt(FIRST.replace("counters/port_xmit_data", "link_layer"), "EIO"), False)
+@example(bad=Spoilt(FIRST, "ENODEV"), from_the_start=False)
+@example(bad=Spoilt(FIRST, "ENXIO"), from_the_start=True)
+@example(bad=Spoilt(FIRST, "ENOENT", at_open=True), from_the_start=False)
+@example(bad=Spoilt(FIRST.replace("counters/port_xmit_data", "state"), "ENODEV"), from_the_start=True)
+@example(bad=Spoilt(FIRST.replace("counters/port_xmit_data", "link_layer"), "EIO"), from_the_start=False)
 def test_one_bad_file_costs_exactly_its_own_series(bad: Spoilt, from_the_start: bool) -> None:  # noqa: FBT001
     """Any file of the node, any errno or bytes, from the start or later: every series that does not come from it is unchanged, and no
     error of ours is counted.
