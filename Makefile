@@ -37,9 +37,11 @@ bench: $(VENV)/installed-dev ## measure the cost, side by side with node_exporte
 	$(BIN)/python -m tests.benchmarks
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
-assets: $(VENV)/installed ## regenerate docs/metrics.md
+assets: $(VENV)/installed ## regenerate the references in docs/
 	$(BIN)/fabric-exporter metrics --markdown > docs/metrics.md.new
 	mv docs/metrics.md.new docs/metrics.md
+	$(BIN)/python -c 'from exporter.config.reference import reference_markdown as r; print(r(), end="")' > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
 
 clean: ## remove the virtual environment, caches and built packages
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

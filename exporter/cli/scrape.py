@@ -106,7 +106,7 @@ def _text(scene: Scene, selection: Selection, form: str, series_cap: int) -> str
         return encode_openmetrics(families_of(readings, CATALOGUE, selection, series_cap)).decode()
     faults = [fault for snapshot in scene.snapshots.values() for fault in snapshot.faults]
     told = [{"source": f.source, "subject": f.subject, "reason": f.reason.value, "detail": f.detail} for f in faults]
-    page = {"series": samples_of(readings, CATALOGUE, selection), "faults": told}
+    page = {"series": samples_of(readings, CATALOGUE, selection, series_cap), "faults": told}
     return json.dumps(page, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+
 from exporter.simulator.archive import parse_archive, unpack
 from exporter.simulator.memory_tree import MemoryTree
-
 from tests.machine import MACHINES, Machine, Samples, machine_names
 from tests.real.listener import RealServerError
 from tests.real.node_exporter import PREFIX, node_exporter_samples

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from exporter.model.quantity import BYTES_PER_IB_WORD
 from exporter.simulator.archive import File, read_archive, unpack
-
 from tests.machine import MACHINES, parsed, port_value
 from tests.real.daemon import command, daemon, environment
 from tests.real.prometheus_server import prometheus

@@ -1,0 +1,174 @@
+"""Addresses: what a text means, what is bound, and one line for each way it can fail."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from exporter.web.address import Address, AddressError, TcpAddress, UnixAddress, bind, parse_address, withdraw
+from tests.requires import lacking
+
+
+def bound(text: str) -> list[socket.socket]:
+    return list(bind(parse_address(text)))
+
+
+def failure_of(text: str) -> str:
+    with pytest.raises(AddressError) as caught:
+        bind(parse_address(text))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (":29100", TcpAddress("", 29100)),
+        ("127.0.0.1:29100", TcpAddress("127.0.0.1", 29100)),
+        ("node-7.example:1", TcpAddress("node-7.example", 1)),
+        ("[::1]:29100", TcpAddress("::1", 29100)),
+        ("[fe80::1%eth0]:29100", TcpAddress("fe80::1%eth0", 29100)),
+        ("unix:///run/f.sock", UnixAddress("/run/f.sock", 0o660)),
+        ("unix:///run/f.sock?mode=0600", UnixAddress("/run/f.sock", 0o600)),
+    ],
+)
+def test_each_form_of_an_address_is_understood(text: str, meaning: Address) -> None:
+    """The four forms of the interface, with and without a mode."""
+    assert parse_address(text) == meaning
+
+
+@pytest.mark.parametrize("text", [":29100", "127.0.0.1:80", "[::1]:29100", "unix:///run/f.sock"])
+def test_an_address_prints_as_it_is_written(text: str) -> None:
+    """So that a person finds it again in their configuration."""
+    assert str(parse_address(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "29100", ":", ":70000", "::1:29100", "http://x:1", "a b:1", "[::1]", "[x]:1", ":29100\n", ":２９", "unix://x", "unix:///",
+     "unix:///run/f?mode=9", "unix:///run/f?mode=0660&x=1", "unix:///a\0b"],
+)  # fmt: skip
+def test_anything_else_is_refused_in_one_line_that_names_it(text: str) -> None:
+    """No address is guessed at."""
+    with pytest.raises(AddressError) as caught:
+        parse_address(text)
+
+    assert repr(text) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_bare_port_listens_on_ipv4_and_ipv6() -> None:
+    """One dual-stack socket answers both families."""
+    if not socket.has_dualstack_ipv6():
+        lacking("this kernel has no IPv6")
+    (listener,) = bound(":0")
+    with listener:
+        port = listener.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port), 5):
+                pass
+
+
+def test_an_ipv6_address_is_listened_on() -> None:
+    """Brackets are notation, not part of the host."""
+    if not socket.has_dualstack_ipv6():
+        lacking("this kernel has no IPv6")
+    (listener,) = bound("[::1]:0")
+    with listener:
+        assert listener.getsockname()[0] == "::1"
+
+
+def test_a_bound_socket_does_not_block() -> None:
+    """The server awaits accept(); a blocking listener would stop everything."""
+    (listener,) = bound("127.0.0.1:0")
+    with listener:
+        assert listener.getblocking() is False
+
+
+def test_a_port_in_use_is_said_in_one_line() -> None:
+    """Which address, that it is in use, and the flag that helps."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        text = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = failure_of(text)
+
+    assert said == (
+        f"cannot listen on {text}: it is already in use; stop the process that listens there or choose another with --web.listen-address"
+    )
+
+
+@pytest.mark.parametrize(("text", "why"), [("192.0.2.1:0", "no such address"), ("no-such-host.invalid:1", "does not resolve")])
+def test_an_address_that_is_not_ours_is_said_in_one_line(text: str, why: str) -> None:
+    """A foreign address and a name that does not resolve (both reserved for documentation)."""
+    said = failure_of(text)
+
+    assert why in said
+    assert "--web.listen-address" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_unix_socket_has_the_mode_that_was_asked_for(tmp_path: Path) -> None:
+    """Whatever the umask is."""
+    path = tmp_path / "f.sock"
+    (listener,) = bound(f"unix://{path}?mode=0606")
+    with listener:
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o606
+
+
+def test_a_stale_unix_socket_is_replaced(tmp_path: Path) -> None:
+    """A killed daemon leaves its file behind; the next one must start."""
+    path = tmp_path / "f.sock"
+    bound(f"unix://{path}")[0].close()
+    (listener,) = bound(f"unix://{path}")
+    with listener, socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(path))
+
+
+def test_a_unix_socket_in_use_is_left_alone(tmp_path: Path) -> None:
+    """Taking it would cut off a running daemon without a word."""
+    path = tmp_path / "f.sock"
+    (listener,) = bound(f"unix://{path}")
+    with listener:
+        said = failure_of(f"unix://{path}")
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(str(path))
+
+    assert f"cannot listen on unix://{path}: it is already in use" in said
+
+
+def test_a_file_that_is_no_socket_is_never_removed(tmp_path: Path) -> None:
+    """A mistyped path must not cost a file."""
+    path = tmp_path / "notes"
+    path.write_text("keep")
+    said = failure_of(f"unix://{path}")
+
+    assert "no socket" in said
+    assert path.read_text() == "keep"
+
+
+def test_a_link_to_a_socket_is_not_followed(tmp_path: Path) -> None:
+    """Only what stands at the path itself may be removed."""
+    bound(f"unix://{tmp_path}/real")[0].close()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    assert "no socket" in failure_of(f"unix://{tmp_path}/link")
+    assert (tmp_path / "real").exists()
+
+
+@pytest.mark.parametrize("path", ["/nowhere/at/all/f.sock", "/" + "x" * 200])
+def test_a_path_that_cannot_be_bound_is_said_in_one_line(path: str) -> None:
+    """A missing folder, and a path longer than unix(7) allows."""
+    said = failure_of(f"unix://{path}")
+
+    assert said.startswith(f"cannot listen on unix://{path}: ")
+    assert len(said.splitlines()) == 1
+
+
+def test_withdrawing_removes_the_file_of_a_unix_socket(tmp_path: Path) -> None:
+    """Once, and a second time without complaint."""
+    address = parse_address(f"unix://{tmp_path}/f.sock")
+    bind(address)[0].close()
+    withdraw(address)
+    withdraw(address)
+
+    assert list(tmp_path.iterdir()) == []
