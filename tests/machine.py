@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from exporter.exposition.page import render
 from exporter.exposition.selection import Selection
 from exporter.model.metric import Tier
@@ -16,7 +18,6 @@ from exporter.runtime.schedule import Intervals
 from exporter.simulator.archive import parse_archive
 from exporter.simulator.memory_tree import MemoryTree
 from exporter.sources.infiniband import InfiniBandSource
-from prometheus_client.parser import text_string_to_metric_families
 
 MACHINES = Path(__file__).parent / "machines"
 FULL = Selection(Tier.FULL)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from exporter.cli.main import main
 from exporter.config.reference import reference_markdown
-
 from tests.machine import MACHINES, machine_names, parsed
 
 REPOSITORY = Path(__file__).parent.parent

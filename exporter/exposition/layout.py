@@ -4,6 +4,7 @@ It stays valid as long as the same series come in the same order; then a page co
 would keep the first and drop the second without a word.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -15,6 +16,7 @@ from exporter.model.metric import Metric
 from exporter.model.snapshot import Number, Reading, Scene
 
 PLAIN_NUMBERS = frozenset({int, float})
+"""Types that `%s` writes as number_text does, as long as they are finite."""
 
 
 @dataclass(slots=True)
@@ -33,15 +35,14 @@ class Layout:
         for reading in readings:
             numbers.extend(reading.values.values())
         picked = self.pick(numbers)
-        types = set(map(type, picked))
-        if float in types or not types <= PLAIN_NUMBERS:
-            return self.template % tuple([n if n.__class__ is int else number_text(n) for n in picked])
-        return self.template % picked
+        if PLAIN_NUMBERS.issuperset(map(type, picked)) and _is_finite(picked):
+            return self.template % picked
+        return self.template % tuple([n if n.__class__ is int else number_text(n) for n in picked])
 
 
 def selected_readings(scene: Scene, selection: Selection) -> list[Reading]:
     """Readings of the sources a selection wants, in a stable order; the exporter's own last."""
-    feeds = sorted((f for f in scene.snapshots if selection.wants_source(f.source)), key=lambda f: (f.source, f.subject, f.cadence.value))
+    feeds = sorted((f for f in scene.snapshots if selection.wants_source(f.source)), key=lambda f: (f.source, f.subject, f.cadence))
     readings = [reading for feed in feeds for reading in scene.snapshots[feed].readings]
     if selection.wants_source(EXPORTER):
         readings.extend(scene.readings)
@@ -64,6 +65,14 @@ def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: 
             parts.append(series_of(row, series.pairs).replace("%", "%%") + " %s\n")
             order.append(series.position)
     return Layout(signature_of(readings), "".join(parts), _picker(order), len(order), choice.dropped)
+
+
+def _is_finite(numbers: Iterable[Number]) -> bool:
+    """False if any is infinite or NaN, since their sum is too; may be False as well for numbers too large to be summed."""
+    try:
+        return math.isfinite(sum(numbers))
+    except OverflowError:
+        return False
 
 
 def _picker(order: Sequence[int]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:

@@ -50,7 +50,8 @@ class PageMaker:
         self._lock = threading.Lock()
         self._generation = -1
         self._pages: dict[tuple[Selection, str, bool], Page] = {}
-        self._layouts: dict[Selection, Layout] = {}
+        self._layouts: dict[Selection, tuple[Layout, bytes]] = {}
+        """Each with the lines that count its series: they are the same for every page of a layout."""
 
     def answer(self, scene: Scene, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
         """The page for one HTTP request. Raises SelectionError (a ValueError) for a query that cannot be answered."""
@@ -82,16 +83,17 @@ class PageMaker:
 
     def _text(self, scene: Scene, selection: Selection) -> bytes:
         readings = selected_readings(scene, selection)
-        layout = self._layouts.get(selection)
+        layout, count_text = self._layouts.get(selection, (None, b""))
         if layout is None or layout.signature != signature_of(readings):
-            layout = self._layouts[selection] = lay_out(readings, self._rows, selection, self._series_cap)
+            layout = lay_out(readings, self._rows, selection, self._series_cap)
+            count = [count_reading(layout.series, layout.dropped)]
+            count_text = lay_out(count, self._rows, selection, self._series_cap).fill(count).encode()
+            self._layouts[selection] = layout, count_text
             _forget_oldest(self._layouts, SELECTIONS_KEPT)
         body = layout.fill(readings).encode()
         if not selection.wants_source(EXPORTER):
             return body
-        count = [count_reading(layout.series, layout.dropped)]
-        body += lay_out(count, self._rows, selection, self._series_cap).fill(count).encode()
-        return body + (self._process_numbers.text(selection) if self._process_numbers is not None else b"")
+        return body + count_text + (self._process_numbers.text(selection) if self._process_numbers is not None else b"")
 
     def _openmetrics(self, scene: Scene, selection: Selection) -> bytes:
         readings = selected_readings(scene, selection)
@@ -122,7 +124,7 @@ def render(scene: Scene, selection: Selection, series_cap: int, rows: Mapping[st
     return lay_out(readings, rows, selection, series_cap).fill(readings)
 
 
-def _forget_oldest(cache: dict[Selection, Layout] | dict[tuple[Selection, str, bool], Page], keep: int) -> None:
+def _forget_oldest(cache: dict[Selection, tuple[Layout, bytes]] | dict[tuple[Selection, str, bool], Page], keep: int) -> None:
     remove: Callable[[object], object] = cache.pop  # type: ignore[assignment]
     while len(cache) > keep:
         remove(next(iter(cache)))

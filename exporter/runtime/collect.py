@@ -103,21 +103,23 @@ class Outcome:
 
 def run_errand(errand: Errand, clock: Clock) -> Outcome:
     """Do it now, in this thread. Never raises."""
+    reader = errand.reader
     cpu_s = clock.thread_cpu_s()
+    started_s = clock.monotonic_s()
     costs_s: dict[Cadence, float] = {}
     snapshots: list[Snapshot] = []
     scan: Scan | None = None
     for cadence in errand.cadences:
-        started_s = clock.monotonic_s()
         try:
-            if errand.reader is None:
+            if reader is None:
                 scan = errand.source.scan(clock.wall_s(), started_s)
                 snapshots.append(scan.snapshot)
             else:
-                snapshots.append(errand.reader.read(cadence, clock.wall_s(), started_s))
+                snapshots.append(reader.read(cadence, clock.wall_s(), started_s))
         except Exception as error:  # noqa: BLE001  # a bug in one source must not cost the others; it is counted and shown once
             snapshots.append(_bug_snapshot(errand, cadence, error, clock))
-        costs_s[cadence] = clock.monotonic_s() - started_s
+        ended_s = clock.monotonic_s()
+        costs_s[cadence], started_s = ended_s - started_s, ended_s
     waited_s = sum(costs_s.values()) - (clock.thread_cpu_s() - cpu_s)
     return Outcome(errand, tuple(snapshots), costs_s, max(0.0, waited_s), scan)
 

@@ -79,7 +79,7 @@ class Ledger:
         if device.hung:
             device.hung = False
             self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
-        barren = not any(snapshot.readings for snapshot in outcome.snapshots) and any(snapshot.faults for snapshot in outcome.snapshots)
+        barren = not any([snapshot.readings for snapshot in outcome.snapshots]) and any([snapshot.faults for snapshot in outcome.snapshots])
         device.ok, device.elapsed_s = not barren or device.reader is None, outcome.elapsed_s
         self._turn_beats(device, outcome, now_s, barren=barren and device.reader is not None)
         for snapshot in outcome.snapshots:
@@ -140,7 +140,8 @@ class Ledger:
                 self.log.stretched(self.source.name, outcome.errand.place[1] or "scan", cadence.value, after.actual_s)
 
     def _keep(self, device: _Device, snapshot: Snapshot) -> None:
-        self._count(snapshot.faults)
+        if snapshot.faults:
+            self._count(snapshot.faults)
         beat = device.beats.get(snapshot.feed.cadence)
         if beat is not None and snapshot.readings:
             self.newest[snapshot.feed] = (snapshot, snapshot.monotonic_s + stale_after_s(beat))
@@ -148,7 +149,7 @@ class Ledger:
             self.newest.pop(snapshot.feed, None)
         if snapshot.readings or all(fault.reason is Reason.ABSENT for fault in snapshot.faults):
             self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
-        if device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
+        if snapshot.faults and device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
             self._scan_soon(snapshot.monotonic_s)
 
     def _scan_soon(self, now_s: float) -> None:

@@ -62,9 +62,11 @@ def after_pass(beat: Beat, now_s: float, elapsed_s: float, *, barren: bool) -> B
     takes half of what is allowed at the shorter interval. One slow pass alone does not count: the first opens every file. Back-off
     doubles the interval with each barren pass, up to four times: a device that returns must not stay unseen.
     """
+    allowed_s = limits.DUTY_MAX_RATIO * beat.interval_s
+    if elapsed_s <= allowed_s and beat.stretch == 1 and not barren:  # nearly always
+        return Beat(beat.interval_s, _next_s(beat, 1, now_s), last_s=elapsed_s)
     longest = max(1, int(limits.STRETCH_MAX_S // beat.interval_s))
     usual_s = min(elapsed_s, beat.last_s) if beat.last_s is not None else 0.0
-    allowed_s = limits.DUTY_MAX_RATIO * beat.interval_s
     guard = math.ceil(usual_s / allowed_s)
     if guard < beat.guard:
         guard = min(beat.guard, math.ceil(2 * usual_s / allowed_s))
@@ -72,10 +74,13 @@ def after_pass(beat: Beat, now_s: float, elapsed_s: float, *, barren: bool) -> B
     back_off = 2 ** min(barren_passes, 2) if barren_passes else 1
     guard = min(max(1, guard), longest)
     stretch = min(max(guard, back_off), longest)
+    return Beat(beat.interval_s, _next_s(beat, stretch, now_s), stretch, guard, barren_passes, elapsed_s)
+
+
+def _next_s(beat: Beat, stretch: int, now_s: float) -> float:
+    """When a beat comes next; if beats were missed, the next one of the same rhythm."""
     due_s = beat.due_s + beat.interval_s * stretch
-    if due_s <= now_s:  # beats were missed: take the next one of the same rhythm
-        due_s += beat.interval_s * math.ceil((now_s - due_s) / beat.interval_s + 1e-9)
-    return Beat(beat.interval_s, due_s, stretch, guard, barren_passes, elapsed_s)
+    return due_s if due_s > now_s else due_s + beat.interval_s * math.ceil((now_s - due_s) / beat.interval_s + 1e-9)
 
 
 def stale_after_s(beat: Beat) -> float:

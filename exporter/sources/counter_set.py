@@ -35,6 +35,7 @@ class CounterSet:
         self._keys: list[SeriesKey] = []
         self._scaled: list[tuple[SeriesKey, float]] = []
         self._clamped: list[tuple[int, int, SeriesKey]] = []
+        self._clamps: frozenset[int] = frozenset()
 
     def read_into(self, values: dict[SeriesKey, Number], faults: FaultList, now_s: float) -> None:
         """One pass. A file that cannot be read or understood costs exactly its own key."""
@@ -52,9 +53,8 @@ class CounterSet:
         values.update(zip(self._keys, numbers, strict=True))
         for key, scale in self._scaled:
             values[key] *= scale
-        for position, clamp, key in self._clamped:
-            if numbers[position] == clamp:
-                values[key] = 1
+        if not self._clamps.isdisjoint(numbers):
+            values.update((key, 1) for position, clamp, key in self._clamped if numbers[position] == clamp)
 
     def close(self) -> None:
         """Give all handles back."""
@@ -66,6 +66,7 @@ class CounterSet:
         self._keys = [slot.key for slot in slots]
         self._scaled = [(slot.key, slot.scale) for slot in slots if slot.scale != 1]
         self._clamped = [(i, slot.clamp, (SATURATED.key, names[i])) for i, slot in enumerate(slots) if slot.clamp is not None]
+        self._clamps = frozenset(clamp for _, clamp, _ in self._clamped)
 
     def _read_slowly(self, names: tuple[str, ...], raws: Sequence[bytes], values: dict[SeriesKey, Number], faults: FaultList,
                      now_s: float) -> None:  # fmt: skip

@@ -40,4 +40,4 @@ class FaultList:
     @property
     def is_lost(self) -> bool:
         """True if anything that was there is gone: time to look again at what is."""
-        return any(fault.reason is Reason.LOST for fault in self.faults)
+        return bool(self.faults) and any(fault.reason is Reason.LOST for fault in self.faults)

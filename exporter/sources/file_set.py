@@ -7,12 +7,14 @@ the kernel log not written) at every pass. Knows no file's meaning.
 import errno
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from exporter.catalog import limits
 from exporter.model.fault import Reason
 from exporter.sources.sysfs import Files, reason_of
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EINTR})
+_SIZES, _OFFSETS = repeat(limits.READ_SIZE_BYTES), repeat(0)
 _GONE = frozenset({errno.ENODEV, errno.ENXIO})
 
 
@@ -44,8 +46,7 @@ class FileSet:
         if self._wake_s <= now_s:
             return self._read_each(now_s)
         try:
-            pread, size = self._pread, limits.READ_SIZE_BYTES
-            return FilePass(self._active, [pread(handle, size, 0) for handle in self._active_handles])
+            return FilePass(self._active, list(map(self._pread, self._active_handles, _SIZES, _OFFSETS)))
         except OSError:
             return self._read_each(now_s)
 

@@ -46,7 +46,7 @@ class HcaReader:
             faults.add_error(f"{CLASS}/{self._name}", error)
         if faults.is_lost:
             self.close()
-        kept = tuple(reading for reading in readings if reading.values)
+        kept = tuple([reading for reading in readings if reading.values])
         return Snapshot(self._feeds[cadence], wall_s, monotonic_s, kept, tuple(faults.faults))
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class HcaReader:
             self._lay_out(faults)
         if cadence is Cadence.SLOW:
             return self._identity(faults)
-        readings = tuple(port.read(cadence, faults, now_s) for port in self._ports)
+        readings = tuple([port.read(cadence, faults, now_s) for port in self._ports])
         if cadence is Cadence.NORMAL and self._device_counters is not None:
             values: dict[SeriesKey, Number] = {}
             self._device_counters.read_into(values, faults, now_s)

@@ -47,16 +47,12 @@ class InfiniBandSource:
         except OSError as error:
             names = [] if error.errno == errno.ENOENT else list(self._readers)
             if error.errno == errno.ENOENT:
-                faults.add(
-                    CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys"
-                )
+                faults.add(CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys")
             else:
                 faults.add_error(CLASS, error)
         wanted = [name for name in names if self._wants(name)]
         excluded: SeriesKey = (EXCLUDED_INFO.key, "configuration")
         readings = tuple(Reading(Device(printable(name)), {excluded: 1}) for name in names if not self._wants(name))
-        self._readers = {
-            name: self._readers.get(name) or HcaReader(self._files, name, hw_counters=self._hw_counters) for name in wanted
-        }
+        self._readers = {name: self._readers.get(name) or HcaReader(self._files, name, hw_counters=self._hw_counters) for name in wanted}
         feed = Feed(SOURCE, "", Cadence.NORMAL)
         return HcaScan(tuple(self._readers.values()), Snapshot(feed, wall_s, monotonic_s, readings, tuple(faults.faults)))

@@ -24,7 +24,7 @@ class PortReader:
         self.hw_names_left_out = 0
         self._coded = port.link_layer == "InfiniBand"
         self._texts = FileSet(files, port.folder, STATE_FILES)
-        self._memo: dict[tuple[bytes, ...], dict[SeriesKey, Number]] = {}
+        self._memo: dict[tuple[object, ...], dict[SeriesKey, Number]] = {}
         self._sets: dict[Cadence, list[CounterSet]] = {Cadence.FAST: [], Cadence.NORMAL: []}
         for cadence, sets in self._sets.items():
             for folder, names in (("counters", port.counters), ("counters_ext", port.counters_ext)):
@@ -53,7 +53,7 @@ class PortReader:
         seen = self._texts.read(now_s)
         for name, error in seen.failures:
             faults.add_error(f"{self._texts.folder}/{name}" if name != self._texts.folder else name, error)
-        key = (*map(str.encode, seen.names), *seen.raws)
+        key = (seen.names, *seen.raws)
         known = self._memo.get(key)
         if known is None:
             faults_before = len(faults.faults)

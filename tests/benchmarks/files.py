@@ -29,7 +29,8 @@ class SlowFiles:
 
 
 class StuckFiles:
-    """Once `hang` is called, a read of any file whose path holds `part` does not return before `let_go`. `stuck` counts threads inside."""
+    """Once `hang` is called, a read of any file whose path holds `part` does not return before `let_go`. `stuck` counts threads inside,
+    `stuck_since_s` is when the first got there (monotonic seconds)."""
 
     def __init__(self, files: Files, part: str) -> None:
         self._files = files
@@ -38,6 +39,7 @@ class StuckFiles:
         self._hanging = False
         self._released = threading.Event()
         self.stuck = 0
+        self.stuck_since_s = float("inf")
         self.close, self.listdir, self.resolve = files.close, files.listdir, files.resolve
 
     def hang(self) -> None:
@@ -63,6 +65,7 @@ class StuckFiles:
 
     def _read(self, handle: int, size: int, offset: int) -> bytes:
         if self._hanging and handle in self._stuck_handles:
+            self.stuck_since_s = min(self.stuck_since_s, time.monotonic())
             self.stuck += 1
             self._released.wait()
             self.stuck -= 1

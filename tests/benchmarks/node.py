@@ -29,8 +29,8 @@ class Node:
 
     def __init__(self, files: Files, *, hw_counters: bool, interval_s: float = 5.0) -> None:
         self.clock = SystemClock()
-        import os; from exporter.runtime.crew import Inline
-        self.crew = Inline(self.clock) if os.environ.get("XI") else Crew(self.clock)
+
+        self.crew = Crew(self.clock)
         self.board = Board()
         source = InfiniBandSource(files, DeviceFilter().wants, hw_counters=hw_counters)
         intervals = Intervals(interval_s, interval_s, 300.0)

@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -91,19 +92,26 @@ def library_server(body_file: str) -> Iterator[Peer]:
         yield peer
 
 
-def daemon_command(root: str, port: int, intervals: tuple[str, str, str], state: str) -> list[str]:
-    """The real daemon on that tree; `intervals` are fast, normal and slow (`5s`)."""
-    fast, normal, slow = intervals
-    return [sys.executable, "-m", "exporter", "run", f"--web.listen-address=127.0.0.1:{port}", f"--sources.sysfs-root={root}",
-            f"--state.dir={state}", f"--sources.infiniband.fast-interval={fast}", f"--sources.infiniband.normal-interval={normal}",
-            f"--sources.infiniband.slow-interval={slow}"]  # fmt: skip
+@contextmanager
+def daemon_command(root: str, port: int, intervals: tuple[str, str, str]) -> Iterator[list[str]]:
+    """How to run the real daemon on that tree; `intervals` are fast, normal and slow (`5s`). Its configuration lasts as long as the context."""
+    with tempfile.TemporaryDirectory(prefix="fabric-bench-") as folder:
+        config = Path(folder, "config.yaml")
+        fast, normal, slow = intervals
+        config.write_text(f"""web: {{listen_addresses: ["127.0.0.1:{port}"]}}
+state: {{dir: {folder}}}
+sources:
+  sysfs_root: {root}
+  infiniband: {{fast_interval: {fast}, normal_interval: {normal}, slow_interval: {slow}}}
+""")
+        yield [sys.executable, "-m", "exporter", "run", f"--config={config}"]
 
 
 @contextmanager
 def daemon(root: str, intervals: tuple[str, str, str] = ("5s", "15s", "5m")) -> Iterator[Peer]:
-    """The real daemon, `fabric-exporter run`."""
+    """The real daemon, `fabric-exporter run`, after its first pass."""
     port = free_port()
-    with started(daemon_command(root, port, intervals, f"{root}-state-{port}"), port) as peer:
+    with daemon_command(root, port, intervals) as command, started(command, port) as peer:
         yield peer
 
 

@@ -1,6 +1,5 @@
 """The completion scripts name every verb and every flag, and a real shell accepts them."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from exporter.cli.completion import bash, fish, words_of_verbs
 from exporter.cli.main import main
 from exporter.cli.verbs import VERBS
+from tests.requires import need
 
 COMPLETE = 'COMP_WORDS=({words}); COMP_CWORD={index}; _fabric_exporter; echo "${{COMPREPLY[@]}}"'
 
@@ -36,9 +36,7 @@ def test_scripts_know_the_flags_of_a_sub_command() -> None:
 ])  # fmt: skip
 def test_bash_completes(words: str, index: int, expected: str) -> None:
     """In a real bash."""
-    shell = shutil.which("bash")
-    if shell is None:
-        pytest.skip("bash is not installed: apt-get install bash")
+    shell = need("bash", "apt-get install bash")
     script = bash(words_of_verbs()) + COMPLETE.format(words=words, index=index)
 
     done = subprocess.run([shell, "--norc", "-c", script], capture_output=True, text=True, check=True, timeout=30)

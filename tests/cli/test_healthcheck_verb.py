@@ -10,6 +10,7 @@ import pytest
 
 from exporter.cli.exits import Exit
 from exporter.cli.main import main
+from tests.requires import lacking
 
 HEALTHY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 UNHEALTHY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
@@ -55,7 +56,7 @@ def tcp(family: socket.AddressFamily = socket.AF_INET, host: str = "127.0.0.1") 
         listener.bind((host, 0))
     except OSError as error:
         listener.close()
-        pytest.skip(f"no {family.name} on this machine: {error}")
+        lacking(f"no {family.name} on this machine: {error}")
     return listener, listener.getsockname()[1]
 
 

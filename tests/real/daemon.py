@@ -64,7 +64,8 @@ def daemon(folder: Path, arguments: Sequence[str]) -> Iterator[DaemonProcess]:
     """`fabric-exporter run` with these arguments, its state below `folder`, stopped in the end by SIGTERM. Raises RealServerError."""
     log = folder / "daemon.log"
     argv = command("run", "--web.listen-address=127.0.0.1:0", f"--state-dir={folder / 'state'}", *arguments)
-    with log.open("wb") as stream, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=environment()) as process:
+    quiet = {"stdin": subprocess.DEVNULL, "env": environment()}
+    with log.open("wb") as stream, subprocess.Popen(argv, stdout=stream, stderr=stream, **quiet) as process:
 
         def address() -> str | None:
             text = log.read_text(errors="replace")

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.simulator.archive import (
+
+from tests.requires import need_data
     ArchiveError,
     Directory,
     Entry,
@@ -148,10 +150,7 @@ def test_an_archive_file_is_read_byte_for_byte(tmp_path: Path) -> None:
 
 def test_captured_trees_of_real_nodes_parse_and_format_again() -> None:
     """Trees that nobody on our side wrote."""
-    if "FABRIC_TEST_DATA" not in os.environ:
-        reason = "FABRIC_TEST_DATA is not set: it names a folder of captures that are not part of this repository"
-        (pytest.fail if os.environ.get("FABRIC_NO_SKIP") == "1" else pytest.skip)(reason)
-    captured = sorted(Path(os.environ["FABRIC_TEST_DATA"], "sysfs").glob("*.tree"))
+    captured = sorted((need_data() / "sysfs").glob("*.tree"))
 
     assert captured
     for file in captured:

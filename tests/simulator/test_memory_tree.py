@@ -77,9 +77,7 @@ def _outcome(ask: Callable[[Files, str], object], files: Files, path: str) -> ob
     [(ask, path) for ask in (_resolved, _listed, _read) for path in PATHS]
     + [(ask, RATE + tail) for ask in (_listed, _read) for tail in ("/", "/..", "/.")],
 )
-def test_memory_and_real_files_answer_alike(
-    ask: Callable[[Files, str], object], path: str, tree: MemoryTree, tmp_path: Path
-) -> None:
+def test_memory_and_real_files_answer_alike(ask: Callable[[Files, str], object], path: str, tree: MemoryTree, tmp_path: Path) -> None:
     """The same tree in memory and on disk: same bytes, same names, same errno from every call."""
     unpack(MACHINE, tmp_path)
     real = RealFiles(str(tmp_path), 100)

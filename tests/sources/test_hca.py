@@ -1,13 +1,11 @@
-"""One HCA and the scan above it: unplug and return, devices left alone, handles given back, what a pass costs."""
+"""One HCA and the scan above it: unplug and return, handles given back, folders that cannot be listed."""
 
 import errno
-from collections.abc import Iterator
 
 import pytest
 
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
-from exporter.sources.device_filter import DeviceFilter
 from tests.machine import Machine, machine, port_value
 from tests.sources.small_hca import CLASS, UP, Refused, fault_count, faults_of, hca, machine_of, names_of, tree_of
 
@@ -131,40 +129,6 @@ def test_a_device_that_appears_is_shown_after_the_next_scan() -> None:
     assert names_of(seen, "mlx5_1") == names_of(seen, "mlx5_0")
 
 
-def test_nothing_below_the_ports_of_a_limited_pf_is_opened() -> None:
-    """HGX B200: four functions of Fabric Manager's, three ordinary HCAs, ten minutes."""
-    seen = machine("limited-pf").run(600)
-    opened_at = {device: [path for path in seen.tree.opened if f"/{device}/ports" in path] for device in ("mlx5_0", "mlx5_12", "mlx5_15")}
-
-    assert (bool(opened_at["mlx5_0"]), opened_at["mlx5_12"], opened_at["mlx5_15"]) == (True, [], [])
-
-
-def test_vital_product_data_is_read_once() -> None:
-    """It is read in slow PCI configuration cycles."""
-    seen = machine("limited-pf").run(600)
-    reads = {path: count for path, count in seen.tree.opened.items() if path.endswith("/vpd")}
-
-    assert set(reads.values()) == {1}
-
-
-def test_nothing_below_an_excluded_device_is_opened_or_listed() -> None:
-    """Not even its name's firmware version (prometheus/node_exporter#3823); the same as if it were not there."""
-    excluded, alone = tree_of(hca("mlx5_0", PORT_FILES), hca("mlx5_1", PORT_FILES)), tree_of(hca("mlx5_0", PORT_FILES))
-    Machine(excluded, DeviceFilter(exclude=["mlx5_1"]).wants).run(320)
-    Machine(alone).run(320)
-
-    assert excluded.opened == alone.opened
-    assert (excluded.preads, excluded.listdirs) == (alone.preads, alone.listdirs)
-
-
-def test_include_reads_only_what_it_names() -> None:
-    """Patterns are anchored: `mlx5_1` is not `mlx5_12`."""
-    seen = Machine(tree_of(*(hca(f"mlx5_{n}", PORT_FILES) for n in (1, 12))), DeviceFilter(include=["mlx5_1"]).wants)
-
-    assert "state_id" in names_of(seen, "mlx5_1")
-    assert names_of(seen, "mlx5_12") == {"excluded_info"}
-
-
 @pytest.mark.parametrize("folder", ["counters", "hw_counters"])
 def test_a_folder_that_cannot_be_listed_is_told_and_comes_back(folder: str) -> None:
     """Its counters must not be missing in silence, nor until the next slow pass."""
@@ -228,55 +192,6 @@ def test_readings_do_not_share_a_dictionary_from_pass_to_pass() -> None:
     seen.run(5)
 
     assert before.readings[0].values == values
-
-
-def _steady_calls(seen: Machine) -> int:
-    """Reads, opens and listings of one pass over fast and normal files, when nothing is new."""
-    tree = seen.tree
-    before = tree.preads + tree.opens + tree.listdirs
-    seen.sampler.tick_all((Cadence.FAST, Cadence.NORMAL))
-    return tree.preads + tree.opens + tree.listdirs - before
-
-
-def _counters_shown(seen: Machine) -> int:
-    return sum(
-        len([key for key in reading.values if "saturated" not in key])
-        for feed, snapshot in seen.scene.snapshots.items()
-        if feed.cadence is not Cadence.SLOW
-        for reading in snapshot.readings
-    )
-
-
-@pytest.mark.parametrize("name", ["h100-8x-ndr400", "sriov-host", "counter-file-einval", "no-pma", "limited-pf"])
-def test_a_steady_pass_costs_at_most_eleven_calls_for_ten_counters(name: str) -> None:
-    """Also where files refuse: they rest."""
-    seen = machine(name).run(20)
-
-    assert _steady_calls(seen) <= 1.1 * _counters_shown(seen)
-
-
-def test_a_scrape_costs_no_call() -> None:
-    """A page is made of what is in memory."""
-    seen = machine("h100-8x-ndr400").run(20)
-    before = seen.tree.preads + seen.tree.opens + seen.tree.listdirs
-    pages = [seen.page for _ in range(3)]
-
-    assert len(set(pages)) == 1
-    assert seen.tree.preads + seen.tree.opens + seen.tree.listdirs == before
-
-
-def _many(count: int) -> Iterator[list]:
-    return (hca(f"mlx5_{n}", {**UP, "counters/port_xmit_data": n}) for n in range(count))
-
-
-def test_a_thousand_devices_are_all_shown() -> None:
-    """Each with its own number; far more than any node has."""
-    samples = machine_of(*_many(1000)).samples
-    shown = {
-        dict(labels)["device"]: value for (name, labels), value in samples.items() if name.endswith("port_data_transmitted_bytes_total")
-    }
-
-    assert shown == {f"mlx5_{n}": 4 * n for n in range(1000)}
 
 
 def test_hw_counters_of_unknown_names_are_bounded_and_the_bound_is_told() -> None:

@@ -1,0 +1,104 @@
+"""`python -m tests.benchmarks [P1 P3 …] [--rounds N | --quick] [--write FILE]`: today's figures beside node_exporter and prometheus_client.
+
+Exit status 1 if a gate is missed or could not be measured.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.benchmarks import crowd, hang, more_scrapers, rendering, sampling_cost, slow_files, system_calls
+from tests.benchmarks.figure import GATES, Figure, cells, table
+from tests.benchmarks.peers import version_of_node_exporter
+
+TARGETS: Mapping[str, Callable[[int], Iterator[Figure]]] = {
+    "P1": sampling_cost.measure,
+    "P3": rendering.measure,
+    "P4": crowd.measure,
+    "P6": hang.measure,
+    "P7": system_calls.measure,
+    "P8": more_scrapers.measure,
+    "P9": slow_files.measure,
+}
+BESIDE_NODE_EXPORTER = frozenset({"P1", "P4", "P7"})
+ROUNDS, QUICK_ROUNDS = 5, 2
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print as figures come, then the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"any of {' '.join(TARGETS)}; default: all")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds whose median counts; default: {ROUNDS}")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds: to see that it runs, not to quote")
+    parser.add_argument("--write", metavar="FILE", help="write the table there, with the machine and the versions")
+    args = parser.parse_args(argv)
+    chosen = args.targets or list(TARGETS)
+    unknown = [target for target in chosen if target not in TARGETS]
+    if unknown:
+        parser.error(f"unknown target {unknown[0]}; known: {' '.join(TARGETS)}")
+    figures, problems = measured(chosen, QUICK_ROUNDS if args.quick else args.rounds)
+    print(f"\n{table(figures)}\n\n{setting()}")
+    for problem in problems:
+        print(problem)
+    if args.write:
+        Path(args.write).write_text(page(figures, problems, args.rounds), encoding="utf-8")
+    return int(any(figure.is_gate and not figure.passed for figure in figures) or any(problem.split(":")[0] in GATES for problem in problems))
+
+
+def measured(targets: Sequence[str], rounds: int) -> tuple[list[Figure], list[str]]:
+    """The figures of these targets, and a line for each target that could not be measured."""
+    figures: list[Figure] = []
+    problems: list[str] = []
+    for target in targets:
+        if target in BESIDE_NODE_EXPORTER and not version_of_node_exporter():
+            problems.append(f"{target}: not measured, node_exporter is not installed: apt-get install prometheus-node-exporter")
+            continue
+        try:
+            for figure in TARGETS[target](rounds):
+                figures.append(figure)
+                print("  ".join(text for text in cells(figure) if text), flush=True)
+        except (RuntimeError, OSError, ValueError) as error:
+            problems.append(f"{target}: not measured, {type(error).__name__}: {error}")
+    return figures, problems
+
+
+def setting() -> str:
+    """The machine in words and the versions of what was compared."""
+    peers = f"node_exporter {version_of_node_exporter() or 'absent'}, prometheus_client {version('prometheus_client')}"
+    return f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}, {peers}, " + str(
+        datetime.datetime.now(tz=datetime.UTC).date()
+    )
+
+
+def page(figures: Sequence[Figure], problems: Sequence[str], rounds: int) -> str:
+    """The document that `--write` writes."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `python -m tests.benchmarks --write docs/benchmarks.md` (`make bench` prints the same); do not edit.",
+        f"Measured on {setting()}; shared virtual CPUs, so absolute times swing and ratios count.",
+        f"Each figure is the median of {rounds} rounds in which the programs took turns. Trees are generated (one port an HCA, one in five RoCE)",
+        "and lie in memory; reading real sysfs costs the driver's time on top, for both sides alike.",
+        "",
+        table(figures),
+        "",
+        *problems,
+        *NOTES,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+NOTES = (
+    "P1 forces one sampling pass for each scrape, which the daemon never does: it samples at its own intervals and answers from memory.",
+    "`fast + normal` reads state and all counters, `slow` also looks again at what each device is (identity texts, folders, PCI place).",
+    "node_exporter reads the counters, the state and the identity texts of each device on each scrape.",
+)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

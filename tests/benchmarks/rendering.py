@@ -1,0 +1,71 @@
+"""P3: rendering a page against prometheus_client's generate_latest of the same samples, which must parse to the same result."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from exporter.catalog import CATALOGUE
+from exporter.exposition.client_library import encode, families_of
+from exporter.exposition.layout import selected_readings
+from exporter.exposition.page import PageMaker
+from exporter.exposition.selection import Selection
+from exporter.model.metric import Tier
+from exporter.model.snapshot import Scene
+from exporter.runtime.board import Board
+from exporter.runtime.clock import ManualClock
+from exporter.runtime.crew import Inline
+from exporter.runtime.sampler import Sampler
+from exporter.runtime.schedule import Intervals
+from exporter.simulator.node import SimulatedNode
+from exporter.sources.infiniband import InfiniBandSource
+from tests.benchmarks.figure import Figure, ms
+from tests.benchmarks.meter import alternate, cpu_of
+from tests.benchmarks.node import SERIES_CAP
+from tests.benchmarks.trees import AGE_S, dgx
+
+FULL = Selection(Tier.FULL)
+LIMIT = 0.04
+
+
+def measure(rounds: int) -> Iterator[Figure]:
+    """Two sizes: about 2,200 and about 22,000 samples."""
+    for hcas, times in ((37, 20), (370, 2)):
+        scene = scene_of(hcas)
+        pages, families = PageMaker(tier=Tier.FULL, series_cap=SERIES_CAP), families_of(selected_readings(scene, FULL), CATALOGUE, FULL)
+        samples = check_same(scene)
+        generation = iter(range(1, 1_000_000))
+
+        def ours(scene: Scene = scene, pages: PageMaker = pages, generation: Iterator[int] = generation) -> bytes:
+            return pages.page(replace(scene, generation=next(generation)), FULL).body
+
+        ours()
+        medians = alternate({"base": lambda f=families, n=times: cpu_of(lambda: encode(f), n),
+                             "ours": lambda render=ours, n=times: cpu_of(render, n * 10)}, rounds)  # fmt: skip
+        yield Figure("P3", f"rendering {samples:,} samples, parsed result equal", medians["ours"] / medians["base"], LIMIT,
+                     f"generate_latest {ms(medians['base'])}", ms(medians["ours"]))  # fmt: skip
+
+
+def scene_of(hcas: int) -> Scene:
+    """What a node of that many HCAs shows after one pass, in virtual time."""
+    clock, board = ManualClock(), Board()
+    node = SimulatedNode(dgx(hcas), 1)
+    node.advance(AGE_S)
+    sampler = Sampler([(InfiniBandSource(node.tree(), bool), Intervals(5, 15, 300))], clock, Inline(clock), board)
+    sampler.tick()
+    return board.current(clock.monotonic_s())
+
+
+def check_same(scene: Scene) -> int:
+    """How many samples both ways show. Raises ValueError if they do not parse to the same result."""
+    ours = _parsed(PageMaker(tier=Tier.FULL, series_cap=SERIES_CAP).page(scene, replace(FULL, sources=frozenset({"infiniband"}))).body)
+    chosen = replace(FULL, sources=frozenset({"infiniband"}))
+    theirs = _parsed(encode(families_of(selected_readings(scene, chosen), CATALOGUE, chosen)))
+    if ours != theirs:
+        raise ValueError(f"rendered pages differ: {sorted(set(ours) ^ set(theirs))[:3]}")
+    return len(ours)
+
+
+def _parsed(page: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    families = text_string_to_metric_families(page.decode())
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for family in families for sample in family.samples}
