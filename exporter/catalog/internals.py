@@ -36,7 +36,7 @@ SOURCE_FAULTS = Metric("exporter_source_faults", NAME + "source_faults_total", K
 SERIES = _gauge("series", Unit.COUNT, (), "Series of hardware and of the exporter on this page, the process collectors' apart.")
 SERIES_DROPPED = Metric("exporter_series_dropped", NAME + "series_dropped_total", Kind.COUNTER, Unit.COUNT, ("reason",),
     "Series left off the page: limit (the series cap bit), duplicate (two readings claimed one series; the first is kept) or invalid.",
-    Tier.BASIC)  # fmt: skip
+    Tier.AGGREGATE)  # fmt: skip
 STATE_WRITABLE = _gauge("state_writable", Unit.COUNT, (),
     "1 if the state directory can be written; 0 means that what is learned is lost at a restart.")  # fmt: skip
 RELOAD_OK = _gauge("config_last_reload_successful", Unit.COUNT, (), "1 if the last reload of the configuration took effect.")

@@ -7,7 +7,7 @@ would keep the first and drop the second without a word.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from exporter.exposition.choice import choose
 from exporter.exposition.selection import EXPORTER, Selection
@@ -17,6 +17,7 @@ from exporter.model.snapshot import Number, Reading, Scene
 
 PLAIN_NUMBERS = frozenset({int, float})
 """Types that `%s` writes as number_text does, as long as they are finite."""
+_BY_FEED = attrgetter("feed.source", "feed.subject", "feed.cadence")
 
 
 @dataclass(slots=True)
@@ -42,8 +43,10 @@ class Layout:
 
 def selected_readings(scene: Scene, selection: Selection) -> list[Reading]:
     """Readings of the sources a selection wants, in a stable order; the exporter's own last."""
-    feeds = sorted((f for f in scene.snapshots if selection.wants_source(f.source)), key=lambda f: (f.source, f.subject, f.cadence))
-    readings = [reading for feed in feeds for reading in scene.snapshots[feed].readings]
+    snapshots = sorted(scene.snapshots.values(), key=_BY_FEED)
+    if selection.sources:
+        snapshots = [snapshot for snapshot in snapshots if selection.wants_source(snapshot.feed.source)]
+    readings = [reading for snapshot in snapshots for reading in snapshot.readings]
     if selection.wants_source(EXPORTER):
         readings.extend(scene.readings)
     return readings

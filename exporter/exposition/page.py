@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from exporter.catalog import CATALOGUE
 from exporter.catalog.internals import SERIES, SERIES_DROPPED
+from exporter.catalog.limits import SERIES_CAP
 from exporter.exposition.accept import accepts_gzip, wants_openmetrics
 from exporter.exposition.choice import DROP_REASONS, choose
 from exporter.exposition.client_library import OPENMETRICS_TYPE, ProcessNumbers, encode_openmetrics, families_in, families_of
@@ -87,7 +88,7 @@ class PageMaker:
         if layout is None or layout.signature != signature_of(readings):
             layout = lay_out(readings, self._rows, selection, self._series_cap)
             count = [count_reading(layout.series, layout.dropped)]
-            count_text = lay_out(count, self._rows, selection, self._series_cap).fill(count).encode()
+            count_text = lay_out(count, self._rows, selection, SERIES_CAP).fill(count).encode()  # on top of the cap: it must show
             self._layouts[selection] = layout, count_text
             _forget_oldest(self._layouts, SELECTIONS_KEPT)
         body = layout.fill(readings).encode()

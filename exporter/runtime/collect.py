@@ -4,6 +4,7 @@ Declares what the runtime asks of a source. The only place besides the web reque
 """
 
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -124,12 +125,29 @@ def run_errand(errand: Errand, clock: Clock) -> Outcome:
     return Outcome(errand, tuple(snapshots), costs_s, max(0.0, waited_s), scan)
 
 
+def not_started(errand: Errand, why: str, clock: Clock) -> Outcome:
+    """What comes of an Errand for which there was no thread to be had: a Fault at each cadence."""
+    source, subject = errand.place
+    fault = Fault(source, subject or "scan", Reason.EXHAUSTED, f"no thread to read it: {why}; allow this process more threads or tasks")
+    now = clock.wall_s(), clock.monotonic_s()
+    snapshots = tuple(Snapshot(Feed(source, subject, cadence), *now, (), (fault,)) for cadence in errand.cadences)
+    return Outcome(errand, snapshots, dict.fromkeys(errand.cadences, 0.0), 0.0)
+
+
+def close_reader(reader: DeviceReader) -> None:
+    """Close it. Never raises: a reader that cannot give its handles back is let go all the same."""
+    try:
+        reader.close()
+    except Exception as error:  # noqa: BLE001  # the sampler must outlive it; the place is gone already, so there is nowhere to show a Fault
+        log.error("bug device=%s reason=bug: close failed", reader.subject, exc_info=error)
+
+
 _bugs_shown: set[str] = set()
 
 
 def _bug_snapshot(errand: Errand, cadence: Cadence, error: Exception, clock: Clock) -> Snapshot:
     source, subject = errand.place
-    detail = f"{type(error).__name__}: {error}"
+    detail = " ".join("".join(traceback.format_exception_only(error)).split())
     if detail not in _bugs_shown and len(_bugs_shown) < 100:
         _bugs_shown.add(detail)
         log.error("bug source=%s device=%s reason=bug", source, subject, exc_info=error)

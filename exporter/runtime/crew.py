@@ -12,7 +12,7 @@ from typing import Protocol
 
 from exporter.catalog import limits
 from exporter.runtime.clock import Clock
-from exporter.runtime.collect import Errand, Outcome, run_errand
+from exporter.runtime.collect import Errand, Outcome, not_started, run_errand
 
 WORKERS_MAX = 64
 """Threads beside stuck ones, at most; devices beyond share."""
@@ -87,11 +87,13 @@ class Crew:
         self._stopping = False
 
     def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:
-        """Start these; return what came back. After gather_s the rest of a stuck thread's batch is spread over other threads."""
+        """Start these; return what came back. After gather_s the rest of a stuck thread's batch is spread over other threads; what is
+        then left behind a device that hangs as well, with the next call. An errand that finds no thread comes back with a Fault."""
         with self._lock:
-            at_work = [self._assign(batch) for batch in self._batches(errands)]
+            at_work = [heir for worker in self._with_rest() for heir in self._take_over(worker)]
+            at_work += [self._assign(batch) for batch in self._batches(errands)]
             if not self._came_back.wait_for(lambda: all(worker.is_done for worker in at_work), gather_s):
-                heirs = [heir for worker in at_work if worker.batch for heir in self._take_over(worker)]
+                heirs = [heir for worker in self._with_rest() for heir in self._take_over(worker)]
                 self._came_back.wait_for(lambda: all(worker.is_done for worker in heirs), gather_s if heirs else 0)
             outcomes, self._outcomes = self._outcomes, []
         for outcome in outcomes:
@@ -125,17 +127,24 @@ class Crew:
         waits = self._waits.get(place, ())
         return len(waits) == WAITS_REMEMBERED and min(waits) > limits.PATIENT_WAIT_S
 
+    def _with_rest(self) -> list[_Worker]:
+        return [worker for worker in self._workers if worker.batch]
+
     def _assign(self, batch: deque[Errand]) -> _Worker:
-        worker = self._idle.pop() if self._idle else self._hire()
+        worker = self._idle.pop() if self._idle else _Worker(self._lock)
+        try:
+            if worker not in self._workers:
+                self._hire(worker)
+        except RuntimeError as error:  # the limit of tasks or of memory: the sampler must outlive it
+            self._outcomes += [not_started(errand, str(error), self._clock) for errand in batch]
+            return worker
         worker.batch = batch
         worker.wake.notify()
         return worker
 
-    def _hire(self) -> _Worker:
-        worker = _Worker(self._lock)
+    def _hire(self, worker: _Worker) -> None:
+        threading.Thread(target=self._work, args=(worker,), name=f"sampler-{len(self._workers) + 1}", daemon=True).start()
         self._workers.add(worker)
-        threading.Thread(target=self._work, args=(worker,), name=f"sampler-{len(self._workers)}", daemon=True).start()
-        return worker
 
     def _take_over(self, stuck: _Worker) -> list[_Worker]:
         """Spread a stuck thread's remaining batch over others; its device counts as one that makes us wait from now on."""

@@ -79,7 +79,7 @@ class Ledger:
         if device.hung:
             device.hung = False
             self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
-        barren = not any([snapshot.readings for snapshot in outcome.snapshots]) and any([snapshot.faults for snapshot in outcome.snapshots])
+        barren = not any(snapshot.readings for snapshot in outcome.snapshots) and any(snapshot.faults for snapshot in outcome.snapshots)
         device.ok, device.elapsed_s = not barren or device.reader is None, outcome.elapsed_s
         self._turn_beats(device, outcome, now_s, barren=barren and device.reader is not None)
         for snapshot in outcome.snapshots:

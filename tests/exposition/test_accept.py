@@ -12,9 +12,9 @@ PROMETHEUS = (
 )
 
 
-@pytest.mark.parametrize("accept", ["", PROMETHEUS, "*/*", "text/plain", "text/*;q=0.1, application/openmetrics-text", "text/html", "application/json",
-                                    "*/*;q=0.1, application/openmetrics-text", "application/openmetrics-text;q=0", "TEXT/Plain",
-                                    ",,;;,=", "application/*;q=0"])  # fmt: skip
+@pytest.mark.parametrize("accept", ["", PROMETHEUS, "*/*", "text/plain", "text/*;q=0.1, application/openmetrics-text", "text/html",
+                                    "application/json", "*/*;q=0.1, application/openmetrics-text", "application/openmetrics-text;q=0",
+                                    "TEXT/Plain", ",,;;,=", "application/*;q=0"])  # fmt: skip
 def test_text_format_goes_to_whoever_can_take_it(accept: str) -> None:
     """Also to a client that says nothing or asks for what we do not have."""
     assert not wants_openmetrics(accept)
@@ -28,13 +28,15 @@ def test_openmetrics_goes_to_a_client_that_takes_nothing_else(accept: str) -> No
     assert wants_openmetrics(accept)
 
 
-@pytest.mark.parametrize("header", ["gzip", "GZIP", "deflate, gzip;q=0.5", "*", "gzip;q=1.0, *;q=0", "br, *;q=0.1", "gzip;q=0.001", "gzip;q=x"])
+@pytest.mark.parametrize("header", ["gzip", "GZIP", "deflate, gzip;q=0.5", "*", "gzip;q=1.0, *;q=0", "br, *;q=0.1", "gzip;q=0.001",
+                                    "gzip;q=x"])  # fmt: skip
 def test_gzip_is_used_where_it_is_accepted(header: str) -> None:
     """By name or by the star; a weight that is no number counts as 1."""
     assert accepts_gzip(header)
 
 
-@pytest.mark.parametrize("header", ["", "identity", "deflate, br", "gzip;q=0", "gzip; q=0.000", "gzip;q=0, *", "*;q=0", "gzip;q=nan", "gzip;q=-1"])
+@pytest.mark.parametrize("header", ["", "identity", "deflate, br", "gzip;q=0", "gzip; q=0.000", "gzip;q=0, *", "*;q=0", "gzip;q=nan",
+                                    "gzip;q=-1"])  # fmt: skip
 def test_gzip_is_not_used_where_it_is_not_accepted(header: str) -> None:
     """A weight of 0 means never."""
     assert not accepts_gzip(header)

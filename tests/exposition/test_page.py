@@ -35,7 +35,8 @@ def text_values(page: Page) -> dict[tuple[str, frozenset[tuple[str, str]]], floa
 
 def openmetrics_values(page: Page) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Series → value of an OpenMetrics page, by prometheus_client's strict parser."""
-    return {(s.name, frozenset(s.labels.items())): float(s.value) for f in parse_openmetrics(page.body.decode()) for s in f.samples}
+    families = parse_openmetrics(page.body.decode())  # type: ignore[no-untyped-call]  # untyped upstream
+    return {(s.name, frozenset(s.labels.items())): float(s.value) for f in families for s in f.samples}
 
 
 def dropped(values: dict[tuple[str, frozenset[tuple[str, str]]], float]) -> dict[str, float]:

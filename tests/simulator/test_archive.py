@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.simulator.archive import (
-
-from tests.requires import need_data
     ArchiveError,
     Directory,
     Entry,
@@ -24,6 +22,7 @@ from tests.requires import need_data
     read_archive,
     unpack,
 )
+from tests.requires import need_data
 
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\n\0"), min_size=1, max_size=8).filter(
     lambda name: name not in {".", ".."}
