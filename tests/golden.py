@@ -25,6 +25,7 @@ def main(argv: list[str]) -> int:
             path.write_text(after, encoding="utf-8")
             print(f"{path.name}: written")
         else:
+            old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
             sys.stdout.writelines(difflib.unified_diff(old, new, f"{name}.prom", "now", n=0))
     return int(differs and "--update" not in argv)
 
