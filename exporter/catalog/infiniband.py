@@ -137,9 +137,7 @@ CLAMPS: Mapping[str, int] = {
 }  # fmt: skip
 """File in counters/ → raw value at which it stops counting (IBTA PMA; seen live on H100 nodes: leptonai/gpud#943)."""
 
-CLAMPS_32: Mapping[str, int] = dict.fromkeys(
-    ("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"), clamp_of(32)
-)
+CLAMPS_32: Mapping[str, int] = dict.fromkeys(("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"), clamp_of(32))
 """The same for drivers whose plain PMA table has these as 32 bit: told by the missing unicast_* files beside them."""
 
 SATURATED = Metric("ib_saturated", NAME + "saturated", Kind.GAUGE, Unit.COUNT, (*PORT, "field"),

@@ -12,9 +12,7 @@ def _gauge(key: str, unit: Unit, labels: tuple[str, ...], help_text: str, tier: 
 
 BUILD_INFO = Metric("exporter_build", NAME + "build_info", Kind.INFO, Unit.COUNT, ("version", "revision", "pythonversion"),
     "Version of the exporter and of the Python that runs it; value is always 1.", Tier.AGGREGATE)  # fmt: skip
-SIMULATED = _gauge(
-    "simulated", Unit.COUNT, (), "1 if every number on this page is invented by the simulator, else 0.", Tier.AGGREGATE
-)
+SIMULATED = _gauge("simulated", Unit.COUNT, (), "1 if every number on this page is invented by the simulator, else 0.", Tier.AGGREGATE)
 SOURCE_UP = _gauge("source_up", Unit.COUNT, SOURCE,
     "1 if all that the source found answers, 0 if something hangs or is unreadable. No hardware is no failure.",
     Tier.AGGREGATE, "the source is switched off or has not finished its first pass")  # fmt: skip

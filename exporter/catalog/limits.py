@@ -41,6 +41,9 @@ PROBE_FILES = 3
 """If the first files of a folder are all refused, the rest of the folder is not tried in that pass (bnxt_re refuses every file of
 counters/: prometheus/procfs#675) [D]."""
 
+LIST_AGAIN_S = 5.0
+"""A device's folders are listed again with a slow pass, but not sooner than this after the last time [D]."""
+
 HW_EVENTS_UNKNOWN_MAX = 128
 """hw_counters files of names we do not know, at most, a port: hfi1 has hundreds (prometheus/node_exporter#2023) [D]."""
 

@@ -39,7 +39,7 @@ class Daemon:
         self._simulated_root = sysfs_root
         self._crew = Crew(clock)
         self._board = Board()
-        self._keep_files = raise_limit()
+        self._keep_files = raise_limit(first.config.web.max_connections)
         self._process_numbers = ProcessNumbers()
         self._reloading = threading.Lock()
         self._reload_ok = True

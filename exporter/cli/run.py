@@ -18,9 +18,10 @@ from exporter.cli.options import add_options, loaded
 from exporter.cli.simulated import SimulatedMachine
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Web
+from exporter.model.address import Address, TcpAddress, parse_address
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.logs import set_up
-from exporter.web.address import Address, AddressError, TcpAddress, bind, parse_address, withdraw
+from exporter.web.bind import AddressError, bind, withdraw
 from exporter.web.connection import Limits
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve

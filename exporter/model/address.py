@@ -60,7 +60,7 @@ def parse_address(text: str) -> Address:
 
 def _unix(text: str) -> UnixAddress:
     path, _, query = text.removeprefix(UNIX).partition("?")
-    if not path.startswith("/") or path.endswith("/"):
+    if not path.startswith("/") or path.endswith("/") or "\0" in path:
         raise ValueError(f"expected an absolute path after unix://, as in unix:///run/fabric-exporter.sock, got {shown(text)}")
     if len(path.encode()) > UNIX_PATH_MAX_BYTES:
         raise ValueError(f"a unix socket's path has at most {UNIX_PATH_MAX_BYTES} bytes, got {shown(text)}")

@@ -138,7 +138,7 @@ def close_reader(reader: DeviceReader) -> None:
     """Close it. Never raises: a reader that cannot give its handles back is let go all the same."""
     try:
         reader.close()
-    except Exception as error:  # noqa: BLE001  # the sampler must outlive it; the place is gone already, so there is nowhere to show a Fault
+    except Exception as error:  # the sampler must outlive it; the place is gone already, so there is nowhere to show a Fault
         log.error("bug device=%s reason=bug: close failed", reader.subject, exc_info=error)
 
 

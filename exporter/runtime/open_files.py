@@ -3,15 +3,18 @@
 import logging
 import resource
 
-from exporter.sources.sysfs import SPARE_FILES
-
 log = logging.getLogger("fabric_exporter.runtime")
 WANTED = 65_536
 """Enough for 1,000 devices of 60 files; the hard limit may allow less."""
 
 
-def raise_limit() -> int:
-    """Raise the soft limit towards the hard one; how many files a tree may keep open under what was reached."""
+SPARE = 128
+"""Handles left for libraries, the log, state and the recorder, beside what the caller names."""
+
+
+def raise_limit(connections: int = 0) -> int:
+    """Raise the soft limit towards the hard one; how many files a tree may keep open under what was reached, beside so many
+    connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft != resource.RLIM_INFINITY and soft < target:
@@ -21,4 +24,4 @@ def raise_limit() -> int:
         except (OSError, ValueError) as error:
             log.warning("cannot raise the limit of open files from %d: %s; files beyond it are opened at each read", soft, error)
     limit = WANTED if soft == resource.RLIM_INFINITY else soft
-    return max(0, limit - SPARE_FILES)
+    return max(0, limit - SPARE - connections)

@@ -53,8 +53,8 @@ class Sampler:
             outcomes = self._executor.run(errands, self._gather_s)
             for outcome in outcomes:
                 self._absorb(outcome, now_s)
-            if not errands:
-                break
+            if all(outcome.scan is None for outcome in outcomes):
+                break  # only a scan makes more errands
         busy = self._executor.busy()
         after_s = self._clock.monotonic_s()
         for ledger in self._ledgers:

@@ -2,6 +2,7 @@
 
 import os
 
+from exporter.catalog import limits
 from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_INFO, PORT_INFO
 from exporter.model.entity import Device
 from exporter.model.fault import Reason
@@ -9,15 +10,15 @@ from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet
 from exporter.sources.fault_list import FaultList
+from exporter.sources.file_set import FileSet
 from exporter.sources.hca_layout import CLASS, HcaLayout, PortLayout, is_limited_pf, look
 from exporter.sources.hca_slots import device_hw_slots, printable
 from exporter.sources.port_reader import PortReader
-from exporter.sources.sysfs import Files, read_once
+from exporter.sources.sysfs import Files
 
 SOURCE = "infiniband"
 _FULL_DRIVERS = frozenset({"mlx4_core", "mlx5_core", "mlx4_ib", "mlx5_ib"})
 _INFO_FILES = ("board_id", "fw_ver", "hca_type")
-_INFO_SIZE = 256
 
 
 class HcaReader:
@@ -32,7 +33,10 @@ class HcaReader:
         self._hw_counters = hw_counters
         self._limited: bool | None = None
         self._layout: HcaLayout | None = None
+        self._list_again_s = float("-inf")
+        self._texts = FileSet(files, f"{CLASS}/{name}", _INFO_FILES)
         self._feeds = {cadence: Feed(SOURCE, self.subject, cadence) for cadence in self.cadences}
+        self._is_unlisted = False
         self._ports: tuple[PortReader, ...] = ()
         self._device_counters: CounterSet | None = None
 
@@ -52,6 +56,7 @@ class HcaReader:
     def close(self) -> None:
         """Give all handles back and forget the layout; the next read starts from nothing."""
         self._drop_ports()
+        self._texts.close()
         self._layout = None
         self._limited = None
 
@@ -61,10 +66,10 @@ class HcaReader:
         if self._limited:
             excluded: SeriesKey = (EXCLUDED_INFO.key, "limited_pf")
             return (Reading(Device(self.subject), {excluded: 1}),) if cadence is Cadence.SLOW else ()
-        if self._layout is None or cadence is Cadence.SLOW or (cadence is Cadence.NORMAL and self._is_unlisted()):
-            self._lay_out(faults)
+        if self._layout is None or self._is_list_due(cadence, now_s):
+            self._lay_out(faults, now_s)
         if cadence is Cadence.SLOW:
-            return self._identity(faults)
+            return self._identity(faults, now_s)
         readings = tuple([port.read(cadence, faults, now_s) for port in self._ports])
         if cadence is Cadence.NORMAL and self._device_counters is not None:
             values: dict[SeriesKey, Number] = {}
@@ -72,13 +77,16 @@ class HcaReader:
             readings = (*readings, Reading(Device(self.subject), values))
         return readings
 
-    def _is_unlisted(self) -> bool:
-        """True while some folder of a port could not be listed: its counters are missing until it is tried again."""
-        return self._layout is not None and any(port.unlisted for port in self._layout.ports)
+    def _is_list_due(self, cadence: Cadence, now_s: float) -> bool:
+        """Whether to list the device's folders: with each slow pass (not when these come oftener than LIST_AGAIN_S, for listing costs more
+        than all reads), and with each normal one while some folder could not be listed, whose counters are missing until then."""
+        return (cadence is Cadence.SLOW and now_s >= self._list_again_s) or (cadence is Cadence.NORMAL and self._is_unlisted)
 
-    def _lay_out(self, faults: FaultList) -> None:
+    def _lay_out(self, faults: FaultList, now_s: float) -> None:
         """List the device again; keep the open files if nothing changed."""
         layout = look(self._files, self._name)
+        self._list_again_s = now_s + limits.LIST_AGAIN_S
+        self._is_unlisted = any(port.unlisted for port in layout.ports)
         for port in layout.ports:
             for folder, code in port.unlisted:
                 faults.add_error(folder, OSError(code, os.strerror(code), folder))
@@ -98,11 +106,11 @@ class HcaReader:
             self._device_counters.close()
         self._ports, self._device_counters = (), None
 
-    def _identity(self, faults: FaultList) -> tuple[Reading, ...]:
+    def _identity(self, faults: FaultList, now_s: float) -> tuple[Reading, ...]:
         layout = self._layout
         if layout is None:
             return ()
-        info: SeriesKey = (DEVICE_INFO.key, *(self._info_text(name, faults) for name in _INFO_FILES))
+        info: SeriesKey = (DEVICE_INFO.key, *self._info_texts(faults, now_s))
         readings = [Reading(Device(self.subject), {info: 1})]
         for port, reader in zip(layout.ports, self._ports, strict=True):
             facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
@@ -121,15 +129,17 @@ class HcaReader:
             faults.add(f"{port.folder}/hw_counters", Reason.LIMIT,
                        f"has too many files of unknown names; {reader.hw_names_left_out} are not read")  # fmt: skip
 
-    def _info_text(self, name: str, faults: FaultList) -> str:
-        path = f"{CLASS}/{self._name}/{name}"
-        try:
-            return read_once(self._files, path, _INFO_SIZE).decode("utf-8", "replace").strip()
-        except FileNotFoundError:
-            return ""  # not every driver has every file
-        except OSError as error:
-            faults.add_error(path, error)
-            return ""
+    def _info_texts(self, faults: FaultList, now_s: float) -> list[str]:
+        """The text of each of _INFO_FILES; "" where it is missing, as not every driver has every file, or cannot be read."""
+        seen = self._texts.read(now_s)
+        folder = self._texts.folder
+        for name, error in seen.failures:
+            if name == folder:
+                faults.add_error(folder, error)
+            elif not isinstance(error, FileNotFoundError):
+                faults.add_error(f"{folder}/{name}", error)
+        texts = dict(zip(seen.names, seen.raws, strict=True))
+        return [texts.get(name, b"").decode("utf-8", "replace").strip() for name in _INFO_FILES]
 
 
 def _shows_counters(port: PortLayout) -> bool:

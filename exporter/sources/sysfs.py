@@ -33,9 +33,6 @@ _REASONS = {
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 """O_NONBLOCK so that a pipe put in a file's place cannot hang the open."""
 
-SPARE_FILES = 128
-"""File handles left free for connections, the recorder and libraries when deciding whether to keep sysfs files open."""
-
 
 class Files(Protocol):
     """A tree of attribute files. Paths are relative to its root ("" is the root itself). Errors are OSError with an errno."""

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from exporter.web.address import bind, parse_address
+from exporter.model.address import parse_address
+from exporter.web.bind import bind
 from exporter.web.connection import Limits
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve

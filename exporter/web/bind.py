@@ -1,69 +1,22 @@
-"""Listen addresses: text to value, value to listening sockets. Knows TCP, IPv6, unix sockets and what each bind error means to a
-person; knows no HTTP.
-"""
+"""Address to listening sockets. Knows TCP, IPv6, unix sockets and what each bind error means to a person; knows no HTTP."""
 
 import contextlib
 import errno
 import os
-import re
 import socket
 import stat
-from dataclasses import dataclass
-from typing import TypeAlias
-from urllib.parse import parse_qsl
+
+from exporter.model.address import Address, TcpAddress, UnixAddress
 
 BACKLOG = 1024
 """Connections the kernel may hold for us: 64 scrapers beside 400 half-open peers overflow the customary 128 (targets.md P4)."""
 
-UNIX_MODE = 0o660
-"""Owner and group may scrape a unix socket unless `?mode=` says otherwise."""
-
 _FLAG = "--web.listen-address"
-_EXAMPLES = ":29100, 127.0.0.1:29100, [::1]:29100 or unix:///run/fabric-exporter.sock?mode=0660"
-_TCP = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[\w.-]*)):(?P<port>[0-9]{1,5})", re.ASCII)
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class AddressError(Exception):
-    """An address that cannot be understood or listened on; the text is one line: what, why, what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class TcpAddress:
-    """A host and a port. An empty host means every address of this machine, IPv4 and IPv6; port 0 lets the kernel choose."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
-class UnixAddress:
-    """An absolute path and the permission bits of the socket file."""
-
-    path: str
-    mode: int = UNIX_MODE
-
-    def __str__(self) -> str:
-        return f"unix://{self.path}"
-
-
-Address: TypeAlias = TcpAddress | UnixAddress
-
-
-def parse_address(text: str) -> Address:
-    """The address a text such as `:29100` or `unix:///run/x.sock?mode=0660` means. Raises AddressError."""
-    if text.startswith("unix://"):
-        return _parse_unix(text)
-    match = _TCP.fullmatch(text)
-    if match is None:
-        raise AddressError(f"cannot understand address {text!r}: write {_EXAMPLES}")
-    port = int(match["port"])
-    if port > 65535:
-        raise AddressError(f"cannot understand address {text!r}: a port is at most 65535")
-    return TcpAddress(match["v6"] or match["host"] or "", port)
+    """An address that cannot be listened on; the text is one line: what, why, what to do."""
 
 
 def bind(address: Address) -> tuple[socket.socket, ...]:
@@ -81,17 +34,6 @@ def withdraw(address: Address) -> None:
     if isinstance(address, UnixAddress):
         with contextlib.suppress(OSError):
             os.unlink(address.path)
-
-
-def _parse_unix(text: str) -> UnixAddress:
-    path, _, query = text.removeprefix("unix://").partition("?")
-    if not path.startswith("/") or path.endswith("/") or "\0" in path:
-        raise AddressError(f"cannot understand address {text!r}: unix:// needs the absolute path of a file, as in {_EXAMPLES}")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    mode = options.pop("mode", f"{UNIX_MODE:04o}")
-    if options or not re.fullmatch(r"0?[0-7]{3}", mode):
-        raise AddressError(f"cannot understand address {text!r}: the only option is mode, three octal digits, as in ?mode=0660")
-    return UnixAddress(path, int(mode, 8))
 
 
 def _bind_every_interface(address: TcpAddress) -> tuple[socket.socket, ...]:
