@@ -146,10 +146,10 @@ _bugs_shown: set[str] = set()
 
 
 def _bug_snapshot(errand: Errand, cadence: Cadence, error: Exception, clock: Clock) -> Snapshot:
-    source, subject = errand.place
+    source, subject = errand.source.name, errand.place[1] or "scan"
     detail = " ".join("".join(traceback.format_exception_only(error)).split())
     if detail not in _bugs_shown and len(_bugs_shown) < 100:
         _bugs_shown.add(detail)
         log.error("bug source=%s device=%s reason=bug", source, subject, exc_info=error)
     fault = Fault(source, subject, Reason.BUG, f"{detail}; this is a bug in fabric-exporter, the log holds the traceback")
-    return Snapshot(Feed(source, subject, cadence), clock.wall_s(), clock.monotonic_s(), (), (fault,))
+    return Snapshot(Feed(*errand.place, cadence), clock.wall_s(), clock.monotonic_s(), (), (fault,))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
-from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source
+from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader
 from exporter.runtime.log_once import FaultLog
 from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, is_due, stale_after_s
 
@@ -104,14 +104,15 @@ class Ledger:
         waiting = [reader for reader in self.leaving if (self.source.name, reader.subject) in busy]
         for reader in self.leaving:
             if reader not in waiting:
-                reader.close()
+                close_reader(reader)
         self.leaving = waiting
 
-    def status(self) -> SourceStatus:
-        """How the source is doing."""
+    def status(self, now_s: float) -> SourceStatus:
+        """How the source is doing; its oldest sample is the oldest that is still on the page."""
         devices = {subject: device for subject, device in self.devices.items() if subject != WHOLE}
         hung = tuple(subject or "scan" for subject, device in self.devices.items() if device.hung)
-        fast = [snapshot.monotonic_s for feed, (snapshot, _) in self.newest.items() if feed.cadence is Cadence.FAST]
+        live = [(feed, snapshot) for feed, (snapshot, expires_s) in self.newest.items() if expires_s > now_s]
+        fast = [snapshot.monotonic_s for feed, snapshot in live if feed.cadence is Cadence.FAST]
         duties = [sum(beat.duty for beat in device.beats.values()) for device in devices.values()]
         return SourceStatus(
             source=self.source.name,
@@ -156,7 +157,7 @@ class Ledger:
         """Something is gone: look again at what is there, with the next tick."""
         whole = self.devices[WHOLE]
         beat = whole.beats[Cadence.NORMAL]
-        whole.beats[Cadence.NORMAL] = Beat(beat.interval_s, min(beat.due_s, now_s + self.intervals.fast_s))
+        whole.beats[Cadence.NORMAL] = due_at(beat, min(beat.due_s, now_s + self.intervals.fast_s))
 
     def _take_scan(self, readers: Iterable[DeviceReader], now_s: float) -> None:
         found = {reader.subject: reader for reader in readers}

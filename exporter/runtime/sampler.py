@@ -9,7 +9,7 @@ from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Reading, Snapshot
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
-from exporter.runtime.collect import Outcome, Source
+from exporter.runtime.collect import Outcome, Source, close_reader
 from exporter.runtime.crew import Executor
 from exporter.runtime.ledger import Ledger
 from exporter.runtime.log_once import FaultLog
@@ -96,7 +96,7 @@ class Sampler:
                 ledger.absorb(outcome, now_s)
                 return
         if outcome.errand.reader is not None:  # it belonged to the sampler before the reload, and came back only now
-            outcome.errand.reader.close()
+            close_reader(outcome.errand.reader)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -107,6 +107,6 @@ class Sampler:
         newest: dict[Feed, tuple[Snapshot, float]] = {}
         for ledger in self._ledgers:
             newest |= ledger.newest
-        statuses = tuple(ledger.status() for ledger in self._ledgers)
+        statuses = tuple(ledger.status(now_s) for ledger in self._ledgers)
         readings = (*self._own_readings(), *status_readings(statuses, now_s))
         self._board.publish(newest, statuses, readings, self._clock.wall_s(), now_s)

@@ -80,7 +80,9 @@ def after_pass(beat: Beat, now_s: float, elapsed_s: float, *, barren: bool) -> B
 def _next_s(beat: Beat, stretch: int, now_s: float) -> float:
     """When a beat comes next; if beats were missed, the next one of the same rhythm."""
     due_s = beat.due_s + beat.interval_s * stretch
-    return due_s if due_s > now_s else due_s + beat.interval_s * math.ceil((now_s - due_s) / beat.interval_s + 1e-9)
+    if due_s <= now_s:
+        due_s += beat.interval_s * (math.floor((now_s - due_s) / beat.interval_s + 1e-9) + 1)
+    return due_s if due_s > now_s else due_s + beat.interval_s  # rounding, when very many were missed
 
 
 def stale_after_s(beat: Beat) -> float:

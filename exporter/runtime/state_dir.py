@@ -27,7 +27,7 @@ def open_state_dir(path: str) -> StateDir:
         os.close(handle)
         with contextlib.suppress(OSError):
             os.unlink(probe)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         return StateDir(path, f"state directory {path}: {why}; what is learned is lost at a restart. Set state.dir or make it writable")
     return StateDir(path, None)

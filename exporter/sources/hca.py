@@ -39,6 +39,7 @@ class HcaReader:
         self._is_unlisted = False
         self._ports: tuple[PortReader, ...] = ()
         self._device_counters: CounterSet | None = None
+        self._places: tuple[Reading, ...] = ()
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """One pass. Never raises for hardware trouble: what failed is in `faults`, what is gone makes the reader lay out anew."""
@@ -98,6 +99,7 @@ class HcaReader:
         if layout.device_hw_counters and self._hw_counters:
             slots = device_hw_slots(layout.device_hw_counters)
             self._device_counters = CounterSet(self._files, f"{CLASS}/{self._name}/hw_counters", slots)
+        self._places = tuple(_place_of(layout, port, reader) for port, reader in zip(layout.ports, self._ports, strict=True))
 
     def _drop_ports(self) -> None:
         for port in self._ports:
@@ -111,14 +113,9 @@ class HcaReader:
         if layout is None:
             return ()
         info: SeriesKey = (DEVICE_INFO.key, *self._info_texts(faults, now_s))
-        readings = [Reading(Device(self.subject), {info: 1})]
         for port, reader in zip(layout.ports, self._ports, strict=True):
-            facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
-                                port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(), "", "", "")  # fmt: skip
-            visible: dict[SeriesKey, Number] = {} if port.unlisted else {COUNTERS_VISIBLE.key: int(_shows_counters(port))}
-            readings.append(Reading(reader.link, {facts: 1, **visible}))
             self._remark(layout, port, reader, faults)
-        return tuple(readings)
+        return Reading(Device(self.subject), {info: 1}), *self._places
 
     def _remark(self, layout: HcaLayout, port: PortLayout, reader: PortReader, faults: FaultList) -> None:
         """Faults that concern the port as a whole."""
@@ -140,6 +137,14 @@ class HcaReader:
                 faults.add_error(f"{folder}/{name}", error)
         texts = dict(zip(seen.names, seen.raws, strict=True))
         return [texts.get(name, b"").decode("utf-8", "replace").strip() for name in _INFO_FILES]
+
+
+def _place_of(layout: HcaLayout, port: PortLayout, reader: PortReader) -> Reading:
+    """Where a port sits and whether it shows counters: a matter of the listing alone."""
+    facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
+                        port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(), "", "", "")  # fmt: skip
+    visible: dict[SeriesKey, Number] = {} if port.unlisted else {COUNTERS_VISIBLE.key: int(_shows_counters(port))}
+    return Reading(reader.link, {facts: 1, **visible})
 
 
 def _shows_counters(port: PortLayout) -> bool:

@@ -78,27 +78,36 @@ class RealFiles:
         """The bare system call while every file is kept open; see _open_transient."""
 
     def open(self, path: str) -> int:
-        """A kept handle (≥ 0), or a negative one that opens its file relative to a kept folder at each read."""
+        """A kept handle (≥ 0), or a negative one that opens its file relative to a kept folder at each read. The lock guards the books
+        only: an open that hangs in the kernel must not hold up other devices'."""
         with self._lock:
-            if self._kept < self._keep:
-                handle = os.open(os.path.join(self.root, path), OPEN_FLAGS)
-                self._kept += 1
-                return handle
+            keeps = self._kept < self._keep
+            self._kept += keeps
+        if not keeps:
             return self._open_transient(path)
+        try:
+            return os.open(os.path.join(self.root, path), OPEN_FLAGS)
+        except OSError:
+            with self._lock:
+                self._kept -= 1
+            raise
 
     def _open_transient(self, path: str) -> int:
         folder, name = os.path.split(path)
-        folder_fd, users = self._folders.get(folder) or (os.open(os.path.join(self.root, folder), OPEN_FLAGS | os.O_DIRECTORY), 0)
+        opened = os.open(os.path.join(self.root, folder), OPEN_FLAGS | os.O_DIRECTORY)
         try:
-            os.close(os.open(name, OPEN_FLAGS, dir_fd=folder_fd))
+            os.close(os.open(name, OPEN_FLAGS, dir_fd=opened))
         except OSError:
-            if not users:
-                os.close(folder_fd)
+            os.close(opened)
             raise
-        self._folders[folder] = (folder_fd, users + 1)
-        handle, self._next = self._next, self._next - 1
-        self._transient[handle] = (folder_fd, path)
-        self.pread = self._pread_any
+        with self._lock:
+            folder_fd, users = self._folders.setdefault(folder, (opened, 0))
+            self._folders[folder] = (folder_fd, users + 1)
+            handle, self._next = self._next, self._next - 1
+            self._transient[handle] = (folder_fd, path)
+            self.pread = self._pread_any
+        if folder_fd != opened:
+            os.close(opened)
         return handle
 
     def _pread_any(self, handle: int, size: int, offset: int, /) -> bytes:
@@ -113,9 +122,10 @@ class RealFiles:
 
     def close(self, handle: int) -> None:
         """Give a handle back; the folder of the last transient one is closed with it."""
+        if handle >= 0:
+            os.close(handle)
         with self._lock:
             if handle >= 0:
-                os.close(handle)
                 self._kept -= 1
                 return
             _, path = self._transient.pop(handle)

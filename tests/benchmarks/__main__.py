@@ -41,13 +41,17 @@ def main(argv: Sequence[str]) -> int:
     unknown = [target for target in chosen if target not in TARGETS]
     if unknown:
         parser.error(f"unknown target {unknown[0]}; known: {' '.join(TARGETS)}")
-    figures, problems = measured(chosen, QUICK_ROUNDS if args.quick else args.rounds)
+    rounds = QUICK_ROUNDS if args.quick else args.rounds
+    figures, problems = measured(chosen, rounds)
     print(f"\n{table(figures)}\n\n{setting()}")
     for problem in problems:
         print(problem)
     if args.write:
-        Path(args.write).write_text(page(figures, problems, args.rounds), encoding="utf-8")
-    return int(any(figure.is_gate and not figure.passed for figure in figures) or any(problem.split(":")[0] in GATES for problem in problems))
+        Path(args.write).write_text(page(figures, problems, rounds), encoding="utf-8")
+    return int(
+        any(figure.is_gate and not figure.passed for figure in figures)
+        or any(problem.split(":")[0] in GATES for problem in problems)
+    )
 
 
 def measured(targets: Sequence[str], rounds: int) -> tuple[list[Figure], list[str]]:
@@ -82,8 +86,8 @@ def page(figures: Sequence[Figure], problems: Sequence[str], rounds: int) -> str
         "",
         "Written by `python -m tests.benchmarks --write docs/benchmarks.md` (`make bench` prints the same); do not edit.",
         f"Measured on {setting()}; shared virtual CPUs, so absolute times swing and ratios count.",
-        f"Each figure is the median of {rounds} rounds in which the programs took turns. Trees are generated (one port an HCA, one in five RoCE)",
-        "and lie in memory; reading real sysfs costs the driver's time on top, for both sides alike.",
+        f"Each figure is the median of {rounds} rounds in which the programs took turns. Trees are generated (one port an HCA, one in five",
+        "RoCE) and lie in memory; reading real sysfs costs the driver's time on top, for both sides alike.",
         "",
         table(figures),
         "",

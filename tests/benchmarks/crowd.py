@@ -53,11 +53,12 @@ def measure(rounds: int) -> Iterator[Figure]:
 
 def burst(port: int) -> tuple[list[float], int]:
     """Seconds from the common start to the end of each answer, and how many scrapes failed."""
-    selector, times, failed, left = selectors.DefaultSelector(), [], 0, SCRAPERS
+    selector, failed, left = selectors.DefaultSelector(), 0, SCRAPERS
+    times: list[float] = []
     started_s = time.perf_counter()
     for _ in range(SCRAPERS):
         connection = socket.socket()
-        connection.setblocking(False)
+        connection.settimeout(0)
         connection.connect_ex(("127.0.0.1", port))
         selector.register(connection, selectors.EVENT_WRITE, bytearray())
     while left:
@@ -80,6 +81,7 @@ def _step(selector: selectors.BaseSelector, key: selectors.SelectorKey, events: 
     """Move one scraper on. None while it goes on, else whether it got a whole answer of status 200."""
     connection, answer = key.fileobj, key.data
     assert isinstance(connection, socket.socket)
+    assert isinstance(answer, bytearray)
     try:
         if events & selectors.EVENT_WRITE:
             connection.sendall(REQUEST)

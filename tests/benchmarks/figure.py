@@ -46,7 +46,15 @@ HEADS = ("", "what", "target", "measured", "base", "ours", "")
 def cells(figure: Figure) -> tuple[str, ...]:
     """The figure as the table's columns."""
     limit = "–" if figure.limit is None else f"≤ {figure.limit:g} {figure.unit}".rstrip()
-    return (figure.target, figure.what, limit, f"{figure.measured:.3g} {figure.unit}".rstrip(), figure.base, figure.ours, figure.verdict)
+    return (
+        figure.target,
+        figure.what,
+        limit,
+        f"{figure.measured:.3g} {figure.unit}".rstrip(),
+        figure.base,
+        figure.ours,
+        figure.verdict,
+    )
 
 
 def table(figures: Sequence[Figure]) -> str:

@@ -20,8 +20,8 @@ HUNG = "mlx5_3"
 WATCH_INTERVALS = 5
 LOOK_EVERY_S = 0.02
 SCRAPES = 300
-NOISE = 1.25
-"""A scrape beside a hang may differ from a healthy one by what two healthy runs differ by."""
+NOISE = {"p50": 1.25, "p99": 1.5}
+"""A scrape beside a hang may differ from a healthy one by what two healthy runs differ by on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,12 @@ def measure(rounds: int) -> Iterator[Figure]:
     yield from _latency(rounds)
     with tree_of(HCAS) as root:
         course = watch(root, INTERVAL_S)
-    yield Figure("P6", "oldest sample of any other HCA", course.oldest_intervals, 2, "–", f"{course.oldest_intervals:.2f}", "intervals")
-    yield Figure("P6", "until the hung one is flagged", course.flagged_intervals, 2, "–", f"{course.flagged_intervals:.2f}", "intervals")
+    yield Figure(
+        "P6", "oldest sample of any other HCA", course.oldest_intervals, 2, "–", f"{course.oldest_intervals:.2f}", "intervals"
+    )
+    yield Figure(
+        "P6", "until the hung one is flagged", course.flagged_intervals, 2, "–", f"{course.flagged_intervals:.2f}", "intervals"
+    )
     yield Figure("P6", "threads stuck", course.stuck, 1, "–", str(course.stuck), "")
 
 
@@ -82,4 +86,6 @@ def _latency(rounds: int) -> Iterator[Figure]:
                 walls[name].append((percentile(found, 0.5), percentile(found, 0.99)))
     for position, what in enumerate(("p50", "p99")):
         healthy_s, hung_s = (statistics.median(pair[position] for pair in walls[name]) for name in ("healthy", "hung"))
-        yield Figure("P6", f"scrape beside a hung file, {what}", hung_s / healthy_s, NOISE, f"healthy {ms(healthy_s)}", ms(hung_s))
+        yield Figure(
+            "P6", f"scrape beside a hung file, {what}", hung_s / healthy_s, NOISE[what], f"healthy {ms(healthy_s)}", ms(hung_s)
+        )

@@ -1,6 +1,5 @@
 """Measuring tools: CPU and memory of other processes, a scraper on a raw keep-alive socket, alternating rounds. Knows no program."""
 
-import os
 import socket
 import statistics
 import time
@@ -16,7 +15,7 @@ ANSWER_WITHIN_S = 30.0
 def cpu_s(pid: int) -> float:
     """User and system CPU seconds of a process and its living descendants since each began. Raises OSError if the process is gone.
 
-    Read from the process's CPU clock (Linux numbers it ~pid·8+2), the same sum as utime and stime of /proc/PID/stat, which are rounded to 10 ms.
+    Read from the process's CPU clock (Linux numbers it ~pid·8+2): the sum of utime and stime of /proc/PID/stat, not rounded to 10 ms.
     """
     return sum(time.clock_gettime((~member << 3) | 2) for member in family(pid))
 
@@ -168,8 +167,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def open_files_allowed() -> int:
-    """Soft limit of open files of this process."""
-    return os.sysconf("SC_OPEN_MAX")

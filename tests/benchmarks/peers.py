@@ -1,4 +1,4 @@
-"""Starts the programs that are compared, each as a process on a free port of 127.0.0.1, and ends them. Knows their flags; measures nothing."""
+"""Starts the programs that are compared, each a process on a free port of 127.0.0.1, and ends them. Knows flags; measures nothing."""
 
 import shutil
 import socket
@@ -94,7 +94,7 @@ def library_server(body_file: str) -> Iterator[Peer]:
 
 @contextmanager
 def daemon_command(root: str, port: int, intervals: tuple[str, str, str]) -> Iterator[list[str]]:
-    """How to run the real daemon on that tree; `intervals` are fast, normal and slow (`5s`). Its configuration lasts as long as the context."""
+    """How to run the real daemon on that tree; `intervals` are fast, normal and slow (`5s`). Its configuration ends with the context."""
     with tempfile.TemporaryDirectory(prefix="fabric-bench-") as folder:
         config = Path(folder, "config.yaml")
         fast, normal, slow = intervals

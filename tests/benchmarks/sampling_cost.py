@@ -16,7 +16,9 @@ WARM_UP = 10
 
 def measure(rounds: int) -> Iterator[Figure]:
     """Three gates, each for a pass over state and counters and for one over identity as well."""
-    yield from _side_by_side(10, NODE_SCRAPES, rounds, (("10 HCAs, the same files", False, 0.20), ("10 HCAs, with hw_counters", True, 0.35)))
+    yield from _side_by_side(
+        10, NODE_SCRAPES, rounds, (("10 HCAs, the same files", False, 0.20), ("10 HCAs, with hw_counters", True, 0.35))
+    )
     yield from _side_by_side(64, FLEET_SCRAPES, rounds, (("64 HCAs, the same files", False, 0.25),))
 
 

@@ -5,6 +5,7 @@ The daemon answers scrapes from memory, so to compare the cost of the work itsel
 
 import argparse
 import asyncio
+import gc
 import signal
 import socket
 import threading
@@ -52,10 +53,12 @@ def main() -> None:
 
 
 async def _serve(routes: Routes, port: int) -> None:
+    gc.collect()
+    gc.freeze()  # as the daemon does
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
-    listener.setblocking(False)
+    listener.settimeout(0)
     await serve([(listener, routes, None)], Limits(), stop)
 
 

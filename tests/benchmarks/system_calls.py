@@ -23,18 +23,18 @@ _CALL = re.compile(r"^(?:\d+ +)?(?:\[pid +\d+\] )?(\d+\.\d+) (\w+)\(")
 
 
 def measure(_rounds: int) -> Iterator[Figure]:
-    """Counts, so one round is as good as many. Yields nothing without strace; the caller says so."""
+    """Counts, so one round is as good as many. Raises RuntimeError without strace."""
     if shutil.which("strace") is None:
         raise RuntimeError("strace is not installed: apt-get install strace")
     with tree_of(HCAS) as root:
-        ours_counters, base_counters = counter_files(root, hw_counters=True), counter_files(root, hw_counters=False)
         on_scrape = _during_scrapes(root)
-        passing = _during_passes(root) / ours_counters
-        base = _of_node_exporter(root) / base_counters
-    yield Figure("P7", f"calls on sysfs during {SCRAPES} scrapes of the daemon", on_scrape, 0, f"node_exporter {base * base_counters * SCRAPES:,.0f}",
-                 f"{on_scrape}", "")  # fmt: skip
-    yield Figure("P7", "calls on sysfs a counter and pass (state files included in the calls)", passing, LIMIT, f"node_exporter {base:.2f}",
-                 f"{passing:.2f}", "")  # fmt: skip
+        passing = _during_passes(root) / counter_files(root, hw_counters=True)
+        of_one_scrape = _of_node_exporter(root)
+        base = of_one_scrape / counter_files(root, hw_counters=False)
+    what = f"calls on sysfs during {SCRAPES} scrapes of the daemon"
+    yield Figure("P7", what, on_scrape, 0, f"node_exporter {of_one_scrape * SCRAPES:,.0f}", str(on_scrape), "")
+    what = "calls on sysfs a counter and pass, state files included"
+    yield Figure("P7", what, passing, LIMIT, f"node_exporter {base:.2f}", f"{passing:.2f}", "")
 
 
 def _during_scrapes(root: str) -> int:

@@ -13,7 +13,7 @@ from exporter.simulator.profiles import CONNECTX7_200GE, CONNECTX7_NDR, Hca, Pro
 AGE_S = 6 * 3600.0
 """Virtual age of the node, so that its counters have as many digits as those of a node in use."""
 HCAS_PER_DOMAIN = 8
-TMPFS = "/dev/shm"  # noqa: S108  # sysfs is memory too; a disk's writeback would disturb the rounds
+TMPFS = "/dev/shm"  # sysfs is memory too; a disk's writeback would disturb the rounds
 
 
 def dgx(hcas: int) -> Profile:
@@ -39,11 +39,15 @@ def counter_files(root: str, *, hw_counters: bool) -> int:
 
 
 def _rail(index: int) -> Hca:
-    return Hca(f"mlx5_{index}", CONNECTX7_NDR, Use.COMPUTE, "InfiniBand", "400 Gb/sec (4X NDR)", _pci_path(index), index % 2, _guid(index))
+    return Hca(
+        f"mlx5_{index}", CONNECTX7_NDR, Use.COMPUTE, "InfiniBand", "400 Gb/sec (4X NDR)", _pci_path(index), index % 2, _guid(index)
+    )
 
 
 def _storage(index: int) -> Hca:
-    return Hca(f"mlx5_{index}", CONNECTX7_200GE, Use.STORAGE, "Ethernet", "200 Gb/sec (4X HDR)", _pci_path(index), index % 2, _guid(index))
+    return Hca(
+        f"mlx5_{index}", CONNECTX7_200GE, Use.STORAGE, "Ethernet", "200 Gb/sec (4X HDR)", _pci_path(index), index % 2, _guid(index)
+    )
 
 
 def _pci_path(index: int) -> tuple[str, ...]:

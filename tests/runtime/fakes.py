@@ -91,7 +91,7 @@ class Hanging:
         self.running: dict[Place, tuple[Errand, float]] = {}
         self.started: list[Place] = []
 
-    def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:
+    def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:  # noqa: ARG002  # same shape as Crew
         """Run what does not hang; what was let go since comes back as well."""
         for errand in errands:
             assert errand.place not in self.running, "started again while busy"

@@ -35,7 +35,8 @@ class Stuck:
         self.entered = threading.Semaphore(0)
         self.released = threading.Event()
 
-    def __call__(self, cadence: Cadence) -> Behaviour:
+    def __call__(self, cadence: Cadence) -> Behaviour:  # noqa: ARG002  # same for each
+        """A pass."""
         self.entered.release()
         self.released.wait(PATIENCE_S)
         return (), ()
@@ -322,7 +323,9 @@ def test_stop_ends_idle_threads_and_leaves_the_stuck_one(thicket: Thicket) -> No
     hang.released.set()
 
 
-def test_without_a_thread_to_be_had_devices_are_faulty_and_nothing_raises(thicket: Thicket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_to_be_had_devices_are_faulty_and_nothing_raises(
+    thicket: Thicket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """TasksMax or a pids cgroup: the sampler must outlive it, and say so."""
     crew, readers = thicket.crew(), devices(2)
 

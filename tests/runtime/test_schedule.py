@@ -32,7 +32,13 @@ def after(interval_s: float, history: list[tuple[float, bool]]) -> Beat:
 
 
 @given(intervals, passes, elapsed, late, st.booleans())
-def test_next_pass_is_in_the_future(interval_s: float, history: list[tuple[float, bool]], cost_s: float, late_s: float, barren: bool) -> None:  # noqa: FBT001
+def test_next_pass_is_in_the_future(
+    interval_s: float,
+    history: list[tuple[float, bool]],
+    cost_s: float,
+    late_s: float,
+    barren: bool,  # noqa: FBT001
+) -> None:
     """However late the pass came back: never a burst to catch up."""
     beat = after(interval_s, history)
     now_s = beat.due_s + late_s
@@ -41,7 +47,13 @@ def test_next_pass_is_in_the_future(interval_s: float, history: list[tuple[float
 
 
 @given(intervals, passes, elapsed, st.floats(0, 1e5), st.booleans())
-def test_rhythm_stays_the_same(interval_s: float, history: list[tuple[float, bool]], cost_s: float, late_s: float, barren: bool) -> None:  # noqa: FBT001
+def test_rhythm_stays_the_same(
+    interval_s: float,
+    history: list[tuple[float, bool]],
+    cost_s: float,
+    late_s: float,
+    barren: bool,  # noqa: FBT001
+) -> None:
     """A late pass does not shift those that follow: they stay whole intervals apart."""
     beat = after(interval_s, history)
     moved = (after_pass(beat, beat.due_s + late_s, cost_s, barren=barren).due_s - beat.due_s) / interval_s

@@ -1,0 +1,103 @@
+"""The benchmarks' cheap parts, once: that they work, and the counts they stand on. Asserts no time."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.benchmarks.__main__ import TARGETS, main
+from tests.benchmarks.figure import Figure, table
+from tests.benchmarks.files import CountedFiles, StuckFiles
+from tests.benchmarks.meter import _unchunked, percentile
+from tests.benchmarks.node import Node, real_files
+from tests.benchmarks.rendering import check_same, scene_of
+from tests.benchmarks.trees import counter_files, tree_of
+
+HCAS = 3
+STATE_FILES = 3
+
+
+@pytest.fixture
+def root() -> Iterator[str]:
+    """A small node's /sys."""
+    with tree_of(HCAS) as folder:
+        yield folder
+
+
+@pytest.fixture
+def files(root: str) -> CountedFiles:
+    """That tree, with each call counted."""
+    return CountedFiles(real_files(root))
+
+
+@pytest.fixture
+def node(files: CountedFiles) -> Iterator[Node]:
+    """Our sampler on it, after its first pass."""
+    node = Node(files, hw_counters=True)
+    node.sampler.tick()
+    yield node
+    node.stop()
+
+
+def test_a_pass_reads_each_file_once_and_calls_nothing_else(root: str, files: CountedFiles, node: Node) -> None:
+    """targets.md P7: about one call a counter, where opening, reading and closing by name costs five."""
+    counters = counter_files(root, hw_counters=True)
+    files.calls.clear()
+    node.sample()
+
+    assert files.calls == {"pread": counters + STATE_FILES * HCAS}
+    assert files.calls.total() <= 1.1 * counters
+
+
+def test_a_scrape_touches_no_file(files: CountedFiles, node: Node) -> None:
+    """targets.md P7: the page is made of memory, however many ask."""
+    files.calls.clear()
+    pages = [node.metrics({}, "text/plain", encoding) for encoding in ("gzip", "identity", "gzip")]
+
+    assert not files.calls
+    assert b"fabric_infiniband_port_data_transmitted_bytes_total" in pages[1].body
+
+
+def test_a_file_that_never_answers_holds_one_thread(root: str) -> None:
+    """targets.md P6: further passes leave the device alone and read all others."""
+    stuck = StuckFiles(real_files(root), "/mlx5_1/ports/1/counters/symbol_error")
+    node = Node(stuck, hw_counters=False, interval_s=0.2)
+    node.sampler.tick()
+    stuck.hang()
+    for _ in range(3):
+        node.sample()
+    threads = stuck.stuck
+    stuck.let_go()
+    node.stop()
+
+    assert threads == 1
+
+
+def test_both_renderers_show_the_same_samples() -> None:
+    """targets.md P3: faster only counts for the same result."""
+    assert check_same(scene_of(HCAS)) > 100
+
+
+def test_a_missed_gate_is_marked() -> None:
+    """The last column says what fails the run."""
+    figures = [Figure("P1", "cost", 0.5, 0.2, "2 ms", "1 ms"), Figure("P8", "cost", 0.1, 0.2, "2 ms", "1 ms")]
+
+    assert [line.rsplit("|", 2)[1].strip() for line in table(figures).splitlines()[2:]] == ["MISS (gate)", "pass"]
+
+
+def test_an_unknown_target_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the known ones in the message."""
+    with pytest.raises(SystemExit):
+        main(["P99"])
+
+    assert " ".join(TARGETS) in capsys.readouterr().err
+
+
+def test_a_chunked_body_is_put_together() -> None:
+    """node_exporter sends long pages in chunks."""
+    assert _unchunked(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n") == b"abcde"
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    """The largest for a share of one."""
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert percentile([3.0, 1.0, 2.0], 1.0) == 3.0
