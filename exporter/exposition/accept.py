@@ -1,17 +1,22 @@
 """Content negotiation: what a client's Accept and Accept-Encoding headers allow. Pure; bounded for any header text."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 _TEXT_RANGES = ("text/plain", "text/*", "*/*")
 _OPENMETRICS_RANGES = ("application/openmetrics-text", "application/*", "*/*")
+REMEMBERED = 16
+"""Headers whose meaning is kept: a site has a handful of scrapers, and each says the same every time."""
 
 
+@lru_cache(REMEMBERED)
 def wants_openmetrics(accept: str) -> bool:
     """True only for a client that accepts OpenMetrics and nothing that our text format is: Prometheus itself accepts both."""
     ranges = dict(_weights(accept))
     return not _is_accepted(ranges, _TEXT_RANGES) and _is_accepted(ranges, _OPENMETRICS_RANGES)
 
 
+@lru_cache(REMEMBERED)
 def accepts_gzip(accept_encoding: str) -> bool:
     """True if gzip (or anything) is acceptable with a weight above 0."""
     weights = dict(_weights(accept_encoding))

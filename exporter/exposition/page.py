@@ -91,10 +91,10 @@ class PageMaker:
             count_text = lay_out(count, self._rows, selection, SERIES_CAP).fill(count).encode()  # on top of the cap: it must show
             self._layouts[selection] = layout, count_text
             _forget_oldest(self._layouts, SELECTIONS_KEPT)
-        body = layout.fill(readings).encode()
-        if not selection.wants_source(EXPORTER):
-            return body
-        return body + count_text + (self._process_numbers.text(selection) if self._process_numbers is not None else b"")
+        parts = layout.encode(readings)
+        if selection.wants_source(EXPORTER):
+            parts += [count_text, self._process_numbers.text(selection) if self._process_numbers is not None else b""]
+        return b"".join(parts)
 
     def _openmetrics(self, scene: Scene, selection: Selection) -> bytes:
         readings = selected_readings(scene, selection)

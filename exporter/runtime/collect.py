@@ -138,8 +138,8 @@ def close_reader(reader: DeviceReader) -> None:
     """Close it. Never raises: a reader that cannot give its handles back is let go all the same."""
     try:
         reader.close()
-    except Exception as error:  # the sampler must outlive it; the place is gone already, so there is nowhere to show a Fault
-        log.error("bug device=%s reason=bug: close failed", reader.subject, exc_info=error)
+    except Exception:  # the sampler must outlive it; the device is gone already, so no Snapshot can carry a Fault
+        log.exception("bug device=%s reason=bug: close failed", reader.subject)
 
 
 _bugs_shown: set[str] = set()

@@ -1,5 +1,6 @@
 """P3: rendering a page against prometheus_client's generate_latest of the same samples, which must parse to the same result."""
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -50,6 +51,8 @@ def _side_by_side(hcas: int, times: int, rounds: int) -> Figure:
 
     samples = check_same(scene)
     ours()  # lays the page out
+    gc.collect()
+    gc.freeze()  # the tree and the families are not what either side would have in its heap
     medians = alternate({"base": lambda: cpu_of(theirs, times), "ours": lambda: cpu_of(ours, 10 * times)}, rounds)
     what = f"rendering {samples:,} samples, parsed result equal"
     return Figure(

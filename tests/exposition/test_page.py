@@ -178,6 +178,17 @@ def test_series_cap_shows_when_it_bites(accept: str) -> None:
 
 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_series_cap_is_one_for_all_rows_together(accept: str) -> None:
+    """Not so many for each."""
+    node = Reading(NODE, {("own", str(n)): n for n in range(15)})
+    page = maker(series_cap=20).answer(one_feed(*ports(15), node), {}, accept, "")
+    values = openmetrics_values(page) if accept else text_values(page)
+
+    assert values["fabric_exporter_series", frozenset()] == sum(name.startswith("fabric_t_") for name, _ in values) == 20
+    assert dropped(values)["limit"] == 10
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
 def test_duplicates_and_invalid_series_are_counted(accept: str) -> None:
     """In either format."""
     scene = one_feed(Reading(PORT, {"bytes": 1, ("bytes",): 2, "nonsense": 3}), Reading(Device("x"), {"bytes": 4}))
