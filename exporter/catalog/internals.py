@@ -33,7 +33,7 @@ SOURCE_FAULTS = Metric("exporter_source_faults", NAME + "source_faults_total", K
     "Things the source could not read, by reason; each missing value of a pass counts once.", Tier.BASIC)  # fmt: skip
 SERIES = _gauge("series", Unit.COUNT, (), "Series of hardware and of the exporter on this page, the process collectors' apart.")
 SERIES_DROPPED = Metric("exporter_series_dropped", NAME + "series_dropped_total", Kind.COUNTER, Unit.COUNT, ("reason",),
-    "Series left off the page: limit (the series cap bit), duplicate (two readings claimed one series; the first is kept) or invalid.",
+    "Series left off the present page: limit (the series cap bit), duplicate (two claimed one series; the first is kept) or invalid.",
     Tier.AGGREGATE)  # fmt: skip
 STATE_WRITABLE = _gauge("state_writable", Unit.COUNT, (),
     "1 if the state directory can be written; 0 means that what is learned is lost at a restart.")  # fmt: skip

@@ -1,5 +1,7 @@
 """How the parts fit together for one configuration: the tree that is read, the sources on it, the sampler that drives them."""
 
+from collections.abc import Sequence
+
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
@@ -22,7 +24,8 @@ def sources_of(config: Config, files: Files, root: str) -> list[tuple[Source, In
     return found
 
 
-def pages_of(config: Config, process_numbers: ProcessNumbers | None) -> PageMaker:
+def pages_of(config: Config, process_numbers: ProcessNumbers | None, sources: Sequence[str]) -> PageMaker:
     """The page maker by the configuration; `process_numbers` outlive a reload."""
     numbers = process_numbers if config.exposition.exporter_metrics else None
-    return PageMaker(tier=Tier[config.exposition.tier.upper()], series_cap=config.exposition.series_cap, process_numbers=numbers)
+    return PageMaker(tier=Tier[config.exposition.tier.upper()], series_cap=config.exposition.series_cap, process_numbers=numbers,
+                     sources=sources)  # fmt: skip

@@ -54,7 +54,7 @@ class Daemon:
             log.warning("%s", self._state.problem)
         root = self._simulated_root or config.sources.sysfs_root
         sources = sources_of(config, RealFiles(root, self._keep_files), root)
-        self._pages = pages_of(config, self._process_numbers)
+        self._pages = pages_of(config, self._process_numbers, [source.name for source, _ in sources])
         self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings)
         self._started_s = self._clock.monotonic_s()
         self._sampler.start()

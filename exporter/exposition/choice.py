@@ -42,7 +42,8 @@ class Choice:
 
 
 def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Choice:
-    """The series of a page. Of two that claim one name and one set of labels the first is kept: Prometheus would do the same, silently."""
+    """The series of a page. Of two that claim one name and one set of labels the first is kept: Prometheus would do the same, silently.
+    Where the cap bites, rows of the lower tiers keep their place: what everybody needs is the last to go."""
     found: dict[str, list[_Found]] = {key: [] for key in rows}
     dropped: dict[str, int] = {}
     position = 0
@@ -54,16 +55,13 @@ def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: S
             else:
                 dropped["invalid"] = dropped.get("invalid", 0) + 1
             position += 1
-    chosen: list[tuple[Metric, tuple[Series, ...]]] = []
+    wanted = [row for row in rows.values() if row.tier <= selection.tier and selection.wants_name(row.name)]
+    kept: dict[str, tuple[Series, ...]] = {}
     room = series_cap
-    for row in rows.values():
-        if row.tier > selection.tier or not selection.wants_name(row.name):
-            continue
-        series = _of_row(row, found[row.key], room, dropped)
-        room -= len(series)
-        if series:
-            chosen.append((row, series))
-    return Choice(tuple(chosen), dropped)
+    for row in sorted(wanted, key=lambda row: row.tier):
+        kept[row.key] = _of_row(row, found[row.key], room, dropped)
+        room -= len(kept[row.key])
+    return Choice(tuple((row, kept[row.key]) for row in wanted if kept[row.key]), dropped)
 
 
 def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:

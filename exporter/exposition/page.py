@@ -39,15 +39,17 @@ class Page:
 class PageMaker:
     """Renders Scenes. Thread-safe: concurrent scrapers of one generation share one rendering.
 
-    `process_numbers` adds prometheus_client's process collectors; None leaves them out (--web.disable-exporter-metrics).
+    `sources` are names that `?collect[]=` may ask for before the first Scene is there. `process_numbers` adds prometheus_client's process
+    collectors; None leaves them out (--web.disable-exporter-metrics).
     """
 
-    def __init__(self, *, tier: Tier, series_cap: int, process_numbers: ProcessNumbers | None = None,
+    def __init__(self, *, tier: Tier, series_cap: int, process_numbers: ProcessNumbers | None = None, sources: Sequence[str] = (),
                  rows: Mapping[str, Metric] = CATALOGUE) -> None:  # fmt: skip
         self.tier = tier
         self._series_cap = series_cap
         self._process_numbers = process_numbers
         self._rows = rows
+        self._sources = sources
         self._lock = threading.Lock()
         self._generation = -1
         self._pages: dict[tuple[Selection, str, bool], Page] = {}
@@ -56,7 +58,7 @@ class PageMaker:
 
     def answer(self, scene: Scene, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
         """The page for one HTTP request. Raises SelectionError (a ValueError) for a query that cannot be answered."""
-        selection = selection_of(query, [status.source for status in scene.sources], self.tier)
+        selection = selection_of(query, {*self._sources, *(status.source for status in scene.sources)}, self.tier)
         kind = OPENMETRICS_TYPE if wants_openmetrics(accept) else TEXT_TYPE
         return self.page(scene, selection, kind, compressed=accepts_gzip(accept_encoding))
 

@@ -49,12 +49,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """How one source is doing. None means not known yet (no pass has succeeded). `duty_ratio` is the share of wall time that the
-    busiest device of the source spends answering our reads."""
+    """How one source is doing. None means not known yet: no scan has come back, no pass has succeeded.
+
+    `duty_ratio` is the share of wall time that the busiest device of the source spends answering our reads.
+    """
 
     source: str
-    up: bool
-    devices: int
+    up: bool | None
+    devices: int | None
     hung: tuple[str, ...] = ()
     last_success_wall_s: float | None = None
     oldest_sample_monotonic_s: float | None = None

@@ -40,6 +40,7 @@ class Ledger:
     newest: dict[Feed, tuple[Snapshot, float]] = field(default_factory=dict)
     faults: dict[Reason, int] = field(default_factory=dict)
     last_success_wall_s: float | None = None
+    scanned: bool = False
 
     def open(self, now_s: float) -> None:
         """Make the first scan due."""
@@ -84,6 +85,7 @@ class Ledger:
         self._turn_beats(device, outcome, now_s, barren=barren and device.reader is not None)
         for snapshot in outcome.snapshots:
             self._keep(device, snapshot)
+        self.scanned = self.scanned or device.reader is None
         if outcome.scan is not None:
             self._take_scan(outcome.scan.readers, now_s)
         elif device.reader is None:
@@ -116,8 +118,8 @@ class Ledger:
         duties = [sum(beat.duty for beat in device.beats.values()) for device in devices.values()]
         return SourceStatus(
             source=self.source.name,
-            up=not hung and all(device.ok for device in self.devices.values()),
-            devices=len(devices),
+            up=not hung and all(device.ok for device in self.devices.values()) if self.scanned or hung else None,
+            devices=len(devices) if self.scanned else None,
             hung=hung,
             last_success_wall_s=self.last_success_wall_s,
             oldest_sample_monotonic_s=min(fast, default=None),

@@ -76,7 +76,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
 
-    def stop(self, timeout_s: float = 3.0) -> None:
+    def stop(self, timeout_s: float = 5.0) -> None:
         """End the ticks and give handles back; a device that hangs keeps its thread until the kernel lets go. The executor goes on:
         another sampler may take over from here (reload), and must know which devices are still busy."""
         self._stop.set()

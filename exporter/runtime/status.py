@@ -43,12 +43,10 @@ def status_readings(statuses: Iterable[SourceStatus], monotonic_s: float) -> tup
 
 def _values(status: SourceStatus, monotonic_s: float) -> dict[SeriesKey, Number]:
     source = status.source
-    values: dict[SeriesKey, Number] = {
-        (internals.SOURCE_UP.key, source): int(status.up),
-        (internals.SOURCE_DEVICES.key, source): status.devices,
-        (internals.SOURCE_DEVICES_HUNG.key, source): len(status.hung),
-    }
+    values: dict[SeriesKey, Number] = {(internals.SOURCE_DEVICES_HUNG.key, source): len(status.hung)}
     optional = (
+        (internals.SOURCE_UP, None if status.up is None else int(status.up)),
+        (internals.SOURCE_DEVICES, status.devices),
         (internals.SOURCE_LAST_SUCCESS, status.last_success_wall_s),
         (internals.SOURCE_DURATION, status.duration_s),
         (internals.SAMPLE_AGE, None if status.oldest_sample_monotonic_s is None else monotonic_s - status.oldest_sample_monotonic_s),

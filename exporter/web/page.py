@@ -63,15 +63,18 @@ def _sources(sources: Iterable[SourceStatus], now_wall_s: float) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
+_STATES = {True: '<span class="up">up</span>', False: '<span class="down">down</span>', None: '<span class="dim">starting</span>'}
+
+
 def _row(status: SourceStatus, now_wall_s: float) -> str:
-    state = '<span class="up">up</span>' if status.up else '<span class="down">down</span>'
+    state = _STATES[status.up]
     if status.hung:
         state += f"; does not answer: {escape(', '.join(status.hung))}"
     last = status.last_success_wall_s
     cells = (
         escape(status.source),
         state,
-        str(status.devices),
+        "–" if status.devices is None else str(status.devices),
         escape(status.looked_for or "–"),
         "never" if last is None else f"{_age(now_wall_s - last)} ago",
         escape(_faults(status)),

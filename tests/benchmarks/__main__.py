@@ -49,8 +49,7 @@ def main(argv: Sequence[str]) -> int:
     if args.write:
         Path(args.write).write_text(page(figures, problems, rounds), encoding="utf-8")
     return int(
-        any(figure.is_gate and not figure.passed for figure in figures)
-        or any(problem.split(":")[0] in GATES for problem in problems)
+        any(figure.is_gate and not figure.passed for figure in figures) or any(problem.split(":")[0] in GATES for problem in problems)
     )
 
 
@@ -100,8 +99,10 @@ def page(figures: Sequence[Figure], problems: Sequence[str], rounds: int) -> str
 
 NOTES = (
     "P1 forces one sampling pass for each scrape, which the daemon never does: it samples at its own intervals and answers from memory.",
-    "`fast + normal` reads state and all counters, `slow` also looks again at what each device is (identity texts, folders, PCI place).",
-    "node_exporter reads the counters, the state and the identity texts of each device on each scrape.",
+    "`fast + normal` reads state and all counters; `slow` reads the identity texts too. node_exporter reads all of them on each scrape and",
+    "lists the folders each time; ours lists them again with a slow pass, at most every five seconds.",
+    "P4 compares the daemon as it runs, answering from memory, with node_exporter as it runs, reading on each scrape. TLS is not in it.",
+    "P6 allows what two healthy runs differ by. P7 counts calls of the running programs with strace.",
 )
 
 if __name__ == "__main__":

@@ -39,12 +39,8 @@ def measure(rounds: int) -> Iterator[Figure]:
     yield from _latency(rounds)
     with tree_of(HCAS) as root:
         course = watch(root, INTERVAL_S)
-    yield Figure(
-        "P6", "oldest sample of any other HCA", course.oldest_intervals, 2, "–", f"{course.oldest_intervals:.2f}", "intervals"
-    )
-    yield Figure(
-        "P6", "until the hung one is flagged", course.flagged_intervals, 2, "–", f"{course.flagged_intervals:.2f}", "intervals"
-    )
+    yield Figure("P6", "oldest sample of any other HCA", course.oldest_intervals, 2, "–", f"{course.oldest_intervals:.2f}", "intervals")
+    yield Figure("P6", "until the hung one is flagged", course.flagged_intervals, 2, "–", f"{course.flagged_intervals:.2f}", "intervals")
     yield Figure("P6", "threads stuck", course.stuck, 1, "–", str(course.stuck), "")
 
 
@@ -86,6 +82,4 @@ def _latency(rounds: int) -> Iterator[Figure]:
                 walls[name].append((percentile(found, 0.5), percentile(found, 0.99)))
     for position, what in enumerate(("p50", "p99")):
         healthy_s, hung_s = (statistics.median(pair[position] for pair in walls[name]) for name in ("healthy", "hung"))
-        yield Figure(
-            "P6", f"scrape beside a hung file, {what}", hung_s / healthy_s, NOISE[what], f"healthy {ms(healthy_s)}", ms(hung_s)
-        )
+        yield Figure("P6", f"scrape beside a hung file, {what}", hung_s / healthy_s, NOISE[what], f"healthy {ms(healthy_s)}", ms(hung_s))

@@ -55,9 +55,7 @@ def _side_by_side(hcas: int, times: int, rounds: int) -> Figure:
     gc.freeze()  # the tree and the families are not what either side would have in its heap
     medians = alternate({"base": lambda: cpu_of(theirs, times), "ours": lambda: cpu_of(ours, 10 * times)}, rounds)
     what = f"rendering {samples:,} samples, parsed result equal"
-    return Figure(
-        "P3", what, medians["ours"] / medians["base"], LIMIT, f"generate_latest {ms(medians['base'])}", ms(medians["ours"])
-    )
+    return Figure("P3", what, medians["ours"] / medians["base"], LIMIT, f"generate_latest {ms(medians['base'])}", ms(medians["ours"]))
 
 
 def scene_of(hcas: int) -> Scene:
@@ -72,9 +70,7 @@ def scene_of(hcas: int) -> Scene:
 
 def check_same(scene: Scene) -> int:
     """How many samples both ways show. Raises ValueError if they do not parse to the same result."""
-    ours = _parsed(
-        PageMaker(tier=Tier.FULL, series_cap=SERIES_CAP).page(scene, replace(FULL, sources=frozenset({"infiniband"}))).body
-    )
+    ours = _parsed(PageMaker(tier=Tier.FULL, series_cap=SERIES_CAP).page(scene, replace(FULL, sources=frozenset({"infiniband"}))).body)
     chosen = replace(FULL, sources=frozenset({"infiniband"}))
     theirs = _parsed(encode(families_of(selected_readings(scene, chosen), CATALOGUE, chosen)))
     if ours != theirs:

@@ -39,15 +39,11 @@ def counter_files(root: str, *, hw_counters: bool) -> int:
 
 
 def _rail(index: int) -> Hca:
-    return Hca(
-        f"mlx5_{index}", CONNECTX7_NDR, Use.COMPUTE, "InfiniBand", "400 Gb/sec (4X NDR)", _pci_path(index), index % 2, _guid(index)
-    )
+    return Hca(f"mlx5_{index}", CONNECTX7_NDR, Use.COMPUTE, "InfiniBand", "400 Gb/sec (4X NDR)", _pci_path(index), index % 2, _guid(index))
 
 
 def _storage(index: int) -> Hca:
-    return Hca(
-        f"mlx5_{index}", CONNECTX7_200GE, Use.STORAGE, "Ethernet", "200 Gb/sec (4X HDR)", _pci_path(index), index % 2, _guid(index)
-    )
+    return Hca(f"mlx5_{index}", CONNECTX7_200GE, Use.STORAGE, "Ethernet", "200 Gb/sec (4X HDR)", _pci_path(index), index % 2, _guid(index))
 
 
 def _pci_path(index: int) -> tuple[str, ...]:
