@@ -12,6 +12,7 @@ from exporter.catalog import CATALOGUE
 from exporter.cli.compose import sources_of
 from exporter.cli.exits import Exit
 from exporter.cli.options import add_options, duration_argument, loaded
+from exporter.cli.timing import PASSES, CostRecorder, timing_table
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
 from exporter.exposition.client_library import encode_openmetrics, families_of
@@ -30,6 +31,7 @@ from exporter.runtime.open_files import raise_limit
 from exporter.runtime.pause import pause
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.status import Identity, identity_reading
+from exporter.runtime.timed_files import TimedFiles
 from exporter.simulator.node import SimulatedNode
 from exporter.simulator.profiles import profile_named
 from exporter.sources.sysfs import Files, RealFiles
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--textfile", metavar="PATH", help="write there, whole or not at all, for node_exporter's textfile collector")
     parser.add_argument("--format", choices=FORMATS, default="prometheus", help="default: prometheus")
     parser.add_argument("--window", type=duration_argument, default=1.0, metavar="DURATION", help="time between the passes; default: 1s")
+    parser.add_argument("--timing", action="store_true", help="print what each read costs here, per device, file and call, and no page")
     add_options(parser)
 
 
@@ -52,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     """Two passes, then the page on stdout or in the file. Raises ConfigError for a configuration that cannot be used."""
     config = loaded(args).config
     set_up("warning", config.logging.format)
+    if args.timing:
+        return _timed(config)
     scene = _simulated(config, args.window) if config.simulate.profile else _real(config, args.window)
     text = _text(scene, Selection(Tier[config.exposition.tier.upper()]), args.format, config.exposition.series_cap)
     if args.textfile:
@@ -65,6 +70,24 @@ def _real(config: Config, window_s: float) -> Scene:
     clock = SystemClock()
     files = RealFiles(config.sources.sysfs_root, raise_limit())
     return _two_passes(config, files, clock, Crew(clock), lambda: pause(window_s))
+
+
+def _timed(config: Config) -> int:
+    if config.simulate.profile:
+        raise error_of((Mistake("--timing", "measures this machine's reads; leave --simulate away"),))
+    clock = SystemClock()
+    files = TimedFiles(RealFiles(config.sources.sysfs_root, raise_limit()), clock)
+    recorder = CostRecorder(Crew(clock))
+    board = Board()
+    sources = sources_of(config, files, config.sources.sysfs_root)
+    sampler = Sampler(sources, clock, recorder, board)
+    for _ in range(PASSES):
+        sampler.tick_all()
+    scene = board.current(clock.monotonic_s())
+    sampler.stop()
+    recorder.stop()
+    print(timing_table(recorder.passes, files.costs, {source.name: intervals for source, intervals in sources}), end="")
+    return _exit_of(scene)
 
 
 def _simulated(config: Config, window_s: float) -> Scene:
