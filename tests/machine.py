@@ -17,7 +17,10 @@ from exporter.runtime.sampler import Sampler
 from exporter.runtime.schedule import Intervals
 from exporter.simulator.archive import parse_archive
 from exporter.simulator.memory_tree import MemoryTree
+from exporter.simulator.tree_ethtool import TreeEthtool
+from exporter.sources.ethernet import EthernetSource
 from exporter.sources.infiniband import InfiniBandSource
+from exporter.sources.pcie import PcieSource
 
 MACHINES = Path(__file__).parent / "machines"
 FULL = Selection(Tier.FULL)
@@ -41,8 +44,12 @@ class Machine:
     board: Board = field(default_factory=Board)
 
     def __post_init__(self) -> None:
-        source = InfiniBandSource(self.tree, self.wants)
-        self.sampler = Sampler([(source, INTERVALS)], self.clock, Inline(self.clock), self.board)
+        sources = [
+            InfiniBandSource(self.tree, self.wants),
+            PcieSource(self.tree, self.wants),
+            EthernetSource(self.tree, TreeEthtool(self.tree), self.wants),
+        ]
+        self.sampler = Sampler([(source, INTERVALS) for source in sources], self.clock, Inline(self.clock), self.board)
         self.sampler.tick()
 
     def run(self, seconds: float) -> "Machine":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from exporter.catalog import infiniband, internals
+from exporter.catalog import ethernet, infiniband, internals, pcie
 from exporter.model.metric import Metric
 
 
@@ -19,5 +19,5 @@ def catalogue(rows: Iterable[Metric]) -> Mapping[str, Metric]:
     return by_key
 
 
-CATALOGUE: Mapping[str, Metric] = catalogue((*infiniband.ROWS, *internals.ROWS))
+CATALOGUE: Mapping[str, Metric] = catalogue((*infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *internals.ROWS))
 """Every row of the product by key."""

@@ -52,3 +52,16 @@ READ_SIZE_BYTES = 128
 
 SERIES_CAP = 30_000
 """Series on one page, at most, unless configured: four times the full tier of a DGX H100 (targets.md P11) [D]."""
+
+AER_SIZE_BYTES = 4096
+"""An aer_dev_* attribute is some twenty lines; sysfs answers with at most one page."""
+
+PCI_LOOK_AGAIN_S = 300.0
+"""Class, vendor and path of every PCI function are read anew this often, and when a device was lost: the address may have changed hands."""
+
+LEARN_LINK_AFTER_S = 7 * 86_400.0
+"""A PCIe link never seen better for this long is taken to be built so: GPUs leave their idle speed within days, and a riser that is bad
+from its first day is shown as degraded for that week [D]."""
+
+LEARNED_LINKS_MAX = 1024
+"""PCI functions remembered, at most; the oldest are forgotten first: virtual machines may number theirs anew at each boot [D]."""

@@ -37,7 +37,7 @@ class Daemon:
         self._read_config = read_config
         self._clock = clock
         self._simulated_root = sysfs_root
-        self._crew = Crew(clock)
+        self._crew = Crew(clock, caller_reads=True)
         self._board = Board()
         self._keep_files = raise_limit(first.config.web.max_connections)
         self._process_numbers = ProcessNumbers()

@@ -37,6 +37,10 @@ class CostRecorder:
         """As the inner one."""
         return self.inner.busy()
 
+    def depose(self, stuck_for_s: float) -> bool:
+        """As the inner one."""
+        return self.inner.depose(stuck_for_s)
+
     def stop(self) -> None:
         """As the inner one."""
         self.inner.stop()

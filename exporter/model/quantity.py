@@ -8,6 +8,14 @@ BYTES_PER_S_PER_GBIT = 125_000_000
 
 SECONDS_PER_MS = 1e-3
 
+MICROSECONDS_PER_S = 1_000_000
+PERCENT = 100
+BITS_PER_BYTE = 8
+"""What a raw number is divided by: a quotient of integers is the nearest float, a product with 1e-6 is not always."""
+
+BYTES_PER_S_PER_MBIT = 125_000
+"""1 Mb/s in bytes per second."""
+
 UINT64_MAX = 2**64 - 1
 
 

@@ -10,7 +10,7 @@ from exporter.model.snapshot import Feed, Reading, Snapshot
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
 from exporter.runtime.collect import Outcome, Source, close_reader
-from exporter.runtime.crew import Executor
+from exporter.runtime.crew import DeposedError, Executor
 from exporter.runtime.ledger import Ledger
 from exporter.runtime.log_once import FaultLog
 from exporter.runtime.schedule import Intervals
@@ -22,7 +22,8 @@ WAVES_MAX = 2
 
 
 class Sampler:
-    """Drives the sources of one daemon. `tick` does one beat; `start` runs ticks in a thread until `stop`."""
+    """Drives the sources of one daemon. `tick` does one beat; `start` runs ticks in a thread until `stop`, and a second thread that
+    watches the first: if a read holds it, a successor goes on from the next tick, and the held one ends when the kernel lets go."""
 
     def __init__(self, sources: Sequence[tuple[Source, Intervals]], clock: Clock, executor: Executor, board: Board,
                  own_readings: Callable[[], tuple[Reading, ...]] = tuple) -> None:  # fmt: skip
@@ -73,8 +74,8 @@ class Sampler:
 
     def start(self) -> None:
         """Tick in a thread of its own until stop()."""
-        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
-        self._thread.start()
+        self._lead()
+        threading.Thread(target=self._watch, name="sampler-watch", daemon=True).start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """End the ticks and give handles back; a device that hangs keeps its thread until the kernel lets go. The executor goes on:
@@ -82,6 +83,7 @@ class Sampler:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
+            self._executor.depose(0.0)
         busy = self._executor.busy()
         for ledger in self._ledgers:
             ledger.close(busy)
@@ -98,10 +100,22 @@ class Sampler:
         if outcome.errand.reader is not None:  # it belonged to the sampler before the reload, and came back only now
             close_reader(outcome.errand.reader)
 
+    def _lead(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._thread.start()
+
     def _run(self) -> None:
         while not self._stop.is_set():
-            due_s = self.tick()
+            try:
+                due_s = self.tick()
+            except DeposedError:
+                return
             self._stop.wait(max(0.0, due_s - self._clock.monotonic_s()))
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._gather_s):
+            if self._executor.depose(self._gather_s):
+                self._lead()
 
     def _publish(self, now_s: float) -> None:
         newest: dict[Feed, tuple[Snapshot, float]] = {}

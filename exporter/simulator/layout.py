@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from posixpath import relpath
 
 from exporter.simulator.archive import Entry, File, Symlink
+from exporter.simulator.gpus import gpu_entries
+from exporter.simulator.pci_layout import Card, branch_entries
 from exporter.simulator.profiles import Hca, Profile
 
 COUNTERS = (
@@ -29,8 +31,8 @@ ROCE_HW_COUNTERS = ("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled
 LIFESPAN_MS = 10
 """How long mlx5 may answer hw_counters from its cache (kernel default)."""
 
-_MELLANOX, _BROADCOM, _INTEL = "0x15b3", "0x1000", "0x8086"
-_BRIDGE_CLASS, _INFINIBAND_CLASS, _ETHERNET_CLASS = "0x060400", "0x020700", "0x020000"
+_MELLANOX = "0x15b3"
+_INFINIBAND_CLASS, _ETHERNET_CLASS = "0x020700", "0x020000"
 
 
 def port_folder(hca: Hca) -> str:
@@ -44,6 +46,9 @@ def node_entries(profile: Profile) -> tuple[Entry, ...]:
     for hca in profile.hcas:
         for entry in (*_pci_entries(hca), *_net_entries(hca), *_device_entries(hca), *_port_entries(hca)):
             found.setdefault(entry.path, entry)  # cards may share bridges
+    for gpu in profile.gpus:
+        for entry in gpu_entries(gpu):
+            found.setdefault(entry.path, entry)
     return tuple(found[path] for path in sorted(found))
 
 
@@ -70,26 +75,10 @@ def _link(path: str, target: str) -> Symlink:
 
 
 def _pci_entries(hca: Hca) -> Iterator[Entry]:
-    """The card and the bridges above it: a root port, then a switch's ports. All run at the card's speed and width."""
-    folder = f"devices/{hca.pci_path[0]}"
-    for depth, address in enumerate(hca.pci_path[1:]):
-        folder += f"/{address}"
-        card = address == hca.pci
-        driver = "mlx5_core" if card else "pcieport"
-        yield from _files(folder, {
-            "vendor": _MELLANOX if card else _BROADCOM if depth else _INTEL,
-            "class": _card_class(hca) if card else _BRIDGE_CLASS,
-            "numa_node": hca.numa_node,
-            "current_link_speed": hca.model.pcie_speed,
-            "current_link_width": hca.model.pcie_lanes,
-            "max_link_speed": hca.model.pcie_speed,
-            "max_link_width": hca.model.pcie_lanes,
-            "uevent": f"DRIVER={driver}\nPCI_SLOT_NAME={address}",
-        })  # fmt: skip
-        yield _link(f"{folder}/driver", f"bus/pci/drivers/{driver}")
-        yield _link(f"bus/pci/drivers/{driver}/{address}", folder)
-        yield _link(f"bus/pci/devices/{address}", folder)
-    yield from _files(folder, {"device": hca.model.pci_device, "sriov_totalvfs": 16, "sriov_numvfs": 0})
+    """The card and the bridges above it."""
+    card = Card(_MELLANOX, hca.model.pci_device, _card_class(hca), "mlx5_core", hca.model.pcie_speed, hca.model.pcie_lanes)
+    yield from branch_entries(hca.pci_path, hca.numa_node, card)
+    yield from _files(_pci_folder(hca), {"sriov_totalvfs": 16, "sriov_numvfs": 0})
 
 
 def _card_class(hca: Hca) -> str:

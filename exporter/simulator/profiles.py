@@ -1,4 +1,4 @@
-"""Which hardware a simulated node has: HCAs, where they sit on PCI and what they are for. Values only; GUIDs are invented.
+"""Which hardware a simulated node has: HCAs and GPUs, where they sit on PCI and what they are for. Values only; GUIDs are invented.
 
 Layouts after public machines: one PCIe switch per GPU and compute NIC as lspci of an 8 × H100 node shows them (leptonai/gpud
 pkg/pci/testdata), device names as a udev rule by role gives them. Knows no file name below /sys and no traffic.
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from exporter.model.quantity import BYTES_PER_S_PER_GBIT
+from exporter.simulator.gpus import Gpu, behind_switch
 
 
 class Use(Enum):
@@ -67,6 +68,7 @@ class Profile:
 
     name: str
     hcas: tuple[Hca, ...]
+    gpus: tuple[Gpu, ...] = ()
 
 
 CONNECTX7_NDR = HcaModel("MT4129", "0x1021", "MT_0000000838", "28.43.2026", "32.0 GT/s PCIe", 16)
@@ -103,15 +105,19 @@ def _hdr100(index: int, root: int) -> Hca:
                _guid(index))  # fmt: skip
 
 
+_HGX_ROOTS = (0x15, 0x26, 0x37, 0x48, 0x97, 0xA7, 0xB7, 0xC7)
+"""Root buses of the eight PCIe switches of an HGX board, each with a GPU and its NIC; four a socket."""
+
 HGX_H100 = Profile(
     "hgx-h100",
     (
-        *(_rail(index, root) for index, root in enumerate((0x15, 0x26, 0x37, 0x48, 0x97, 0xA7, 0xB7, 0xC7))),
+        *(_rail(index, root) for index, root in enumerate(_HGX_ROOTS)),
         _storage(8, 0x59, 0),
         _storage(9, 0xD7, 1),
     ),
+    tuple(behind_switch(root, index // 4) for index, root in enumerate(_HGX_ROOTS)),
 )
-"""Eight compute rails at NDR and two 200 Gb/s RoCE ports for storage."""
+"""Eight H100 GPUs, eight compute rails at NDR and two 200 Gb/s RoCE ports for storage."""
 
 NO_GPU_IB = Profile("no-gpu-ib", (_hdr100(0, 0x31), _hdr100(1, 0xB1)))
 """A CPU node with one single-port HDR100 card per socket."""

@@ -14,7 +14,7 @@ from exporter.model.fault import Reason
 from exporter.sources.sysfs import Files, reason_of
 
 _TRY_AGAIN = frozenset({errno.EAGAIN, errno.EINTR})
-_SIZES, _OFFSETS = repeat(limits.READ_SIZE_BYTES), repeat(0)
+_OFFSETS = repeat(0)
 _GONE = frozenset({errno.ENODEV, errno.ENXIO})
 
 
@@ -28,10 +28,12 @@ class FilePass:
 
 
 class FileSet:
-    """Files `names` below `folder`. Not thread-safe: one device is read by one thread at a time."""
+    """Files `names` below `folder`, up to `size_bytes` of each. Not thread-safe: one device is read by one thread at a time."""
 
-    def __init__(self, files: Files, folder: str, names: Iterable[str]) -> None:
+    def __init__(self, files: Files, folder: str, names: Iterable[str], size_bytes: int = limits.READ_SIZE_BYTES) -> None:
         self.folder = folder
+        self._size_bytes = size_bytes
+        self._sizes = repeat(size_bytes)
         self._files = files
         self._all = tuple(names)
         self._handles: dict[str, int] = {}
@@ -46,7 +48,7 @@ class FileSet:
         if self._wake_s <= now_s:
             return self._read_each(now_s)
         try:
-            return FilePass(self._active, list(map(self._pread, self._active_handles, _SIZES, _OFFSETS)))
+            return FilePass(self._active, list(map(self._pread, self._active_handles, self._sizes, _OFFSETS)))
         except OSError:
             return self._read_each(now_s)
 
@@ -114,7 +116,7 @@ class FileSet:
             self._pread = self._files.pread
         for last_try in (False, True):
             try:
-                return self._pread(handle, limits.READ_SIZE_BYTES, 0)
+                return self._pread(handle, self._size_bytes, 0)
             except OSError as error:
                 if error.errno in _GONE:
                     raise _StaleHandleError(error) from error

@@ -29,8 +29,7 @@ class Node:
 
     def __init__(self, files: Files, *, hw_counters: bool, interval_s: float = 5.0) -> None:
         self.clock = SystemClock()
-
-        self.crew = Crew(self.clock)
+        self.crew = Crew(self.clock, caller_reads=True)
         self.board = Board()
         source = InfiniBandSource(files, DeviceFilter().wants, hw_counters=hw_counters)
         intervals = Intervals(interval_s, interval_s, 300.0)

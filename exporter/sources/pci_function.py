@@ -1,0 +1,132 @@
+"""Reads one PCI function: link state and AER statistics now, what it can do and who it is now and then. Knows no other function."""
+
+from exporter.catalog.limits import AER_SIZE_BYTES
+from exporter.catalog.pcie import AER_FILES, ERRORS, SPEED, WIDTH
+from exporter.model.fault import Reason
+from exporter.model.link_capability import UNKNOWN, Capability
+from exporter.model.snapshot import Number, SeriesKey
+from exporter.sources.fault_list import FaultList
+from exporter.sources.file_set import FilePass, FileSet
+from exporter.sources.pci_text import aer_of, lanes_of, speed_of
+from exporter.sources.sysfs import Files, read_once
+
+_NOW = {"current_link_speed": (SPEED.key, speed_of), "current_link_width": (WIDTH.key, lanes_of)}
+_MAX_SPEED, _MAX_WIDTH = "max_link_speed", "max_link_width"
+_TEXT_SIZE = 64
+
+
+class FunctionReader:
+    """One function's folder. `read_now` is one call a file; `look_again` lists the folder and reads what rarely changes."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self.capability = UNKNOWN
+        self.identity = ""
+        self._files = files
+        self._folder = folder
+        self._present: frozenset[str] = frozenset()
+        self._link: FileSet | None = None
+        self._aer: FileSet | None = None
+        self._unknown: dict[str, bytes] = {}
+        self._memo: dict[str, tuple[bytes, dict[SeriesKey, Number]]] = {}
+
+    def look_again(self, faults: FaultList) -> None:
+        """Which files there are, what the function can do, and who it is. Files of a kernel or bus that lacks them are not missed."""
+        try:
+            present = frozenset(self._files.listdir(self._folder))
+        except OSError as error:
+            faults.add_error(self._folder, error)
+            return
+        if present != self._present:
+            self.close()
+            self._present = present
+            self._link = self._set_of([name for name in _NOW if name in present])
+            self._aer = self._set_of([name for name in AER_FILES if name in present], AER_SIZE_BYTES)
+        speed, lanes = self._number(_MAX_SPEED, faults), self._number(_MAX_WIDTH, faults)
+        self.capability = Capability(speed, lanes)
+        ids = (self._once(name, faults) or b"" for name in ("vendor", "device"))
+        self.identity = ":".join(raw.decode("utf-8", "replace").strip() for raw in ids)
+
+    def read_now(self, faults: FaultList, now_s: float) -> dict[SeriesKey, Number]:
+        """Link state and errors. A file that fails, or says nothing the kernel documents, costs its own keys."""
+        values: dict[SeriesKey, Number] = {}
+        if self._link is not None:
+            seen = self._link.read(now_s)
+            self._note_failures(seen, faults)
+            self._unknown = {}
+            for name, raw in zip(seen.names, seen.raws, strict=True):
+                key, meaning = _NOW[name]
+                self._take(name, raw, meaning(raw), key, values, faults)
+        if self._aer is not None:
+            seen = self._aer.read(now_s)
+            self._note_failures(seen, faults)
+            for name, raw in zip(seen.names, seen.raws, strict=True):
+                values |= self._errors(name, raw, faults)
+        return values
+
+    def remark(self, faults: FaultList) -> None:
+        """A Fault for each file whose last answer was that it does not know. Said now and then: in a virtual machine it never changes."""
+        for name, raw in self._unknown.items():
+            faults.add_text(f"{self._folder}/{name}", Reason.UNSUPPORTED, raw)
+
+    def close(self) -> None:
+        """Give all handles back; the next look starts from nothing."""
+        for files in (self._link, self._aer):
+            if files is not None:
+                files.close()
+        self._link = self._aer = None
+        self._present = frozenset()
+
+    def _set_of(self, names: list[str], size_bytes: int | None = None) -> FileSet | None:
+        if not names:
+            return None
+        return FileSet(self._files, self._folder, names, size_bytes) if size_bytes else FileSet(self._files, self._folder, names)
+
+    def _note_failures(self, seen: FilePass, faults: FaultList) -> None:
+        for name, error in seen.failures:
+            faults.add_error(name if name == self._folder else f"{self._folder}/{name}", error)
+
+    def _take(
+        self, name: str, raw: bytes, number: int | Reason, key: str, values: dict[SeriesKey, Number], faults: FaultList
+    ) -> None:
+        if number is Reason.UNSUPPORTED:
+            self._unknown[name] = raw
+        elif isinstance(number, Reason):
+            faults.add_text(f"{self._folder}/{name}", number, raw)
+        else:
+            values[key] = number
+
+    def _errors(self, name: str, raw: bytes, faults: FaultList) -> dict[SeriesKey, Number]:
+        """The counts of one AER file; understood once as long as it says the same."""
+        known = self._memo.get(name)
+        if known is not None and known[0] == raw:
+            return known[1]
+        severity = AER_FILES[name]
+        counts = aer_of(raw, severity)
+        if counts is None:
+            faults.add(f"{self._folder}/{name}", Reason.PARSE, "holds something else than lines of a name and a count")
+            return {}
+        values: dict[SeriesKey, Number] = {(ERRORS.key, severity, kind): count for kind, count in counts.items()}
+        self._memo[name] = (raw, values)
+        return values
+
+    def _number(self, name: str, faults: FaultList) -> int | None:
+        """What a max_link_* file says; None if it is not there or does not know."""
+        raw = self._once(name, faults)
+        if raw is None:
+            return None
+        number = speed_of(raw) if name == _MAX_SPEED else lanes_of(raw)
+        if isinstance(number, Reason):
+            if number is Reason.PARSE:
+                faults.add_text(f"{self._folder}/{name}", number, raw)
+            return None
+        return number
+
+    def _once(self, name: str, faults: FaultList) -> bytes | None:
+        """One file, not kept open; None where there is none or it cannot be read."""
+        if name not in self._present:
+            return None
+        try:
+            return read_once(self._files, f"{self._folder}/{name}", _TEXT_SIZE)
+        except OSError as error:
+            faults.add_error(f"{self._folder}/{name}", error)
+            return None
