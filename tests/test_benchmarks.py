@@ -11,6 +11,7 @@ from tests.benchmarks.meter import _unchunked, percentile
 from tests.benchmarks.node import Node, real_files
 from tests.benchmarks.rendering import check_same, scene_of
 from tests.benchmarks.trees import counter_files, tree_of
+from tests.real.listener import poll
 
 HCAS = 3
 STATE_FILES = 3
@@ -57,14 +58,19 @@ def test_a_scrape_touches_no_file(files: CountedFiles, node: Node) -> None:
     assert b"fabric_infiniband_port_data_transmitted_bytes_total" in pages[1].body
 
 
+BOUND_S = 30.0
+
+
 def test_a_file_that_never_answers_holds_one_thread(root: str) -> None:
     """targets.md P6: further passes leave the device alone and read all others."""
     stuck = StuckFiles(real_files(root), "/mlx5_1/ports/1/counters/symbol_error")
     node = Node(stuck, hw_counters=False, interval_s=0.2)
-    node.sampler.tick()
+    node.sampler.start()
+    poll(lambda: node.scene().snapshots or None, BOUND_S, "a first pass")
     stuck.hang()
-    for _ in range(3):
-        node.sample()
+    poll(lambda: True if node.scene().sources[0].hung else None, BOUND_S, "the hung device is flagged")
+    seen = node.scene().generation
+    poll(lambda: True if node.scene().generation > seen + 5 else None, BOUND_S, "passes go on")
     threads = stuck.stuck
     stuck.let_go()
     node.stop()

@@ -46,23 +46,19 @@ class Ledger:
         """Make the first scan due."""
         self.devices[WHOLE] = _Device(None, {Cadence.NORMAL: Beat(self.intervals.normal_s, now_s)})
 
-    def due(self, now_s: float, busy: Mapping[tuple[str, str], float]) -> list[Errand]:
-        """Errands to start now. Until the first scan is back, only the scan."""
+    def due(self, now_s: float, busy: Mapping[tuple[str, str], float], forced: Collection[Cadence] = ()) -> list[Errand]:
+        """Errands to start now: what is due, and all devices at the `forced` cadences (the scan too if SLOW is among them). Until the first
+        scan is back, only the scan."""
         found: list[Errand] = []
+        name = self.source.name
         for subject, device in self.devices.items():
-            if (self.source.name, subject) in busy:
+            if busy and (name, subject) in busy:
                 continue
-            cadences = tuple(cadence for cadence, beat in device.beats.items() if is_due(beat, now_s))
+            also = forced if device.reader is not None or Cadence.SLOW in forced else ()
+            cadences = [cadence for cadence, beat in device.beats.items() if is_due(beat, now_s) or cadence in also]
             if cadences:
-                found.append(Errand(self.source, device.reader, cadences))
+                found.append(Errand(self.source, device.reader, tuple(cadences)))
         return found
-
-    def make_due(self, cadences: Collection[Cadence], now_s: float) -> None:
-        """These cadences of every device are due now, whatever their rhythm; so is the scan if SLOW is among them."""
-        for device in self.devices.values():
-            for cadence, beat in device.beats.items():
-                if cadence in cadences and (device.reader is not None or Cadence.SLOW in cadences):
-                    device.beats[cadence] = due_at(beat, now_s)
 
     def next_due_s(self, busy: Mapping[tuple[str, str], float]) -> float:
         """When the next errand of a free device is due; infinity if none."""
@@ -73,16 +69,18 @@ class Ledger:
 
     def absorb(self, outcome: Outcome, now_s: float) -> None:
         """Take in what one errand brought."""
-        subject = outcome.errand.place[1]
+        reader = outcome.errand.reader
+        subject = reader.subject if reader is not None else WHOLE
         device = self.devices.get(subject)
-        if device is None or device.reader is not outcome.errand.reader:
+        if device is None or device.reader is not reader:
             return  # the device left while it was being read
         if device.hung:
             device.hung = False
             self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
-        barren = not any(snapshot.readings for snapshot in outcome.snapshots) and any(snapshot.faults for snapshot in outcome.snapshots)
-        device.ok, device.elapsed_s = not barren or device.reader is None, outcome.elapsed_s
-        self._turn_beats(device, outcome, now_s, barren=barren and device.reader is not None)
+        faulty = any(snapshot.faults for snapshot in outcome.snapshots)
+        barren = faulty and reader is not None and not any(snapshot.readings for snapshot in outcome.snapshots)
+        device.ok, device.elapsed_s = not barren, outcome.elapsed_s
+        self._turn_beats(device, outcome, now_s, barren=barren)
         for snapshot in outcome.snapshots:
             self._keep(device, snapshot)
         self.scanned = self.scanned or device.reader is None
@@ -143,8 +141,6 @@ class Ledger:
                 self.log.stretched(self.source.name, outcome.errand.place[1] or "scan", cadence.value, after.actual_s)
 
     def _keep(self, device: _Device, snapshot: Snapshot) -> None:
-        if snapshot.faults:
-            self._count(snapshot.faults)
         beat = device.beats.get(snapshot.feed.cadence)
         if beat is not None and snapshot.readings:
             self.newest[snapshot.feed] = (snapshot, snapshot.monotonic_s + stale_after_s(beat))
@@ -152,8 +148,10 @@ class Ledger:
             self.newest.pop(snapshot.feed, None)
         if snapshot.readings or all(fault.reason is Reason.ABSENT for fault in snapshot.faults):
             self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
-        if snapshot.faults and device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
-            self._scan_soon(snapshot.monotonic_s)
+        if snapshot.faults:
+            self._count(snapshot.faults)
+            if device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
+                self._scan_soon(snapshot.monotonic_s)
 
     def _scan_soon(self, now_s: float) -> None:
         """Something is gone: look again at what is there, with the next tick."""

@@ -41,16 +41,17 @@ class Sampler:
         self._opened = False
         self.last_tick_s: float | None = None
 
-    def tick(self) -> float:
-        """One beat: start, gather, publish. Returns the monotonic time at which the next one is due."""
+    def tick(self, forced: Collection[Cadence] = ()) -> float:
+        """One beat: start what is due (and the forced cadences), gather, publish. Returns the monotonic time at which the next one is
+        due."""
         now_s = self._clock.monotonic_s()
         if not self._opened:
             self._opened = True
             for ledger in self._ledgers:
                 ledger.open(now_s)
-        for _ in range(WAVES_MAX):
+        for wave in range(WAVES_MAX):
             busy = self._executor.busy()
-            errands = [errand for ledger in self._ledgers for errand in ledger.due(now_s, busy)]
+            errands = [errand for ledger in self._ledgers for errand in ledger.due(now_s, busy, () if wave else forced)]
             outcomes = self._executor.run(errands, self._gather_s)
             for outcome in outcomes:
                 self._absorb(outcome, now_s)
@@ -68,9 +69,7 @@ class Sampler:
 
     def tick_all(self, cadences: Collection[Cadence] = tuple(Cadence)) -> None:
         """One beat that reads these cadences, due or not: a one-shot command's pass, and a benchmark's."""
-        for ledger in self._ledgers:
-            ledger.make_due(cadences, self._clock.monotonic_s())
-        self.tick()
+        self.tick(cadences)
 
     def start(self) -> None:
         """Tick in a thread of its own until stop()."""

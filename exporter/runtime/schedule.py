@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from exporter.catalog import limits
 from exporter.model.metric import Cadence
@@ -21,11 +22,9 @@ class Intervals:
         return {Cadence.FAST: self.fast_s, Cadence.NORMAL: self.normal_s, Cadence.SLOW: self.slow_s}[cadence]
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """One cadence of one device: configured interval, when it is due, the factor it is stretched by now and the
-    duty guard's share in it, how many passes in a row
-    brought nothing, and how long the last one took (None before the first)."""
+class Beat(NamedTuple):
+    """One cadence of one device: configured interval, when it is due, the factor it is stretched by now and the duty guard's share in it,
+    how many passes in a row brought nothing, and how long the last one took (None before the first)."""
 
     interval_s: float
     due_s: float
@@ -78,7 +77,9 @@ def after_pass(beat: Beat, now_s: float, elapsed_s: float, *, barren: bool) -> B
 
 
 def _next_s(beat: Beat, stretch: int, now_s: float) -> float:
-    """When a beat comes next; if beats were missed, the next one of the same rhythm."""
+    """When a beat comes next; if beats were missed, the next one of the same rhythm; as it was, after a pass before its time."""
+    if not is_due(beat, now_s):
+        return beat.due_s
     due_s = beat.due_s + beat.interval_s * stretch
     if due_s <= now_s:
         due_s += beat.interval_s * (math.floor((now_s - due_s) / beat.interval_s + 1e-9) + 1)

@@ -9,8 +9,11 @@ from posixpath import relpath
 
 from exporter.simulator.archive import Entry, File, Symlink
 from exporter.simulator.gpus import gpu_entries
+from exporter.simulator.mlx5_statistics import statistics_path, statistics_text
+from exporter.simulator.netdevs import Netdev, netdev_entries, nic_entries
 from exporter.simulator.pci_layout import Card, branch_entries
 from exporter.simulator.profiles import Hca, Profile
+from exporter.simulator.traffic import port_totals
 
 COUNTERS = (
     "VL15_dropped", "excessive_buffer_overrun_errors", "link_downed", "link_error_recovery", "local_link_integrity_errors",
@@ -31,6 +34,8 @@ ROCE_HW_COUNTERS = ("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled
 LIFESPAN_MS = 10
 """How long mlx5 may answer hw_counters from its cache (kernel default)."""
 
+_FIRST_INDEX = 2
+"""The kernel's number of the first interface after the loopback."""
 _MELLANOX = "0x15b3"
 _INFINIBAND_CLASS, _ETHERNET_CLASS = "0x020700", "0x020000"
 
@@ -43,9 +48,13 @@ def port_folder(hca: Hca) -> str:
 def node_entries(profile: Profile) -> tuple[Entry, ...]:
     """The whole tree at time zero: every counter 0, every port up, every PCIe link at its best."""
     found: dict[str, Entry] = {}
-    for hca in profile.hcas:
-        for entry in (*_pci_entries(hca), *_net_entries(hca), *_device_entries(hca), *_port_entries(hca)):
+    for index, hca in enumerate(profile.hcas, _FIRST_INDEX):
+        netdev = netdev_entries(_netdev(hca, index))
+        for entry in (*_pci_entries(hca), *netdev, *_ethtool_entries(hca), *_device_entries(hca), *_port_entries(hca)):
             found.setdefault(entry.path, entry)  # cards may share bridges
+    for index, nic in enumerate(profile.nics, _FIRST_INDEX + len(profile.hcas)):
+        for entry in nic_entries(nic, index):
+            found.setdefault(entry.path, entry)
     for gpu in profile.gpus:
         for entry in gpu_entries(gpu):
             found.setdefault(entry.path, entry)
@@ -58,10 +67,6 @@ def _pci_folder(hca: Hca) -> str:
 
 def _device_folder(hca: Hca) -> str:
     return f"{_pci_folder(hca)}/infiniband/{hca.name}"
-
-
-def _net_folder(hca: Hca) -> str:
-    return f"{_pci_folder(hca)}/net/{hca.netdev}"
 
 
 def _files(folder: str, texts: Mapping[str, object]) -> Iterator[Entry]:
@@ -85,23 +90,16 @@ def _card_class(hca: Hca) -> str:
     return _INFINIBAND_CLASS if hca.link_layer == "InfiniBand" else _ETHERNET_CLASS
 
 
-def _net_entries(hca: Hca) -> Iterator[Entry]:
-    folder = _net_folder(hca)
+def _netdev(hca: Hca, index: int) -> Netdev:
     ethernet = hca.link_layer == "Ethernet"
-    yield from _files(folder, {
-        "dev_port": 0,
-        "operstate": "up",
-        "carrier": 1,
-        "carrier_changes": 2,
-        "carrier_up_count": 1,
-        "carrier_down_count": 1,
-        "mtu": 9000 if ethernet else 4092,
-        "speed": hca.rate.split()[0] + "000",
-        "type": 1 if ethernet else 32,
-        **({"phys_port_name": "p0"} if ethernet else {}),
-    })  # fmt: skip
-    yield _link(f"{folder}/device", _pci_folder(hca))
-    yield _link(f"class/net/{hca.netdev}", folder)
+    return Netdev(
+        hca.netdev, index, _pci_folder(hca), int(hca.rate.split()[0]) * 1000, 9000 if ethernet else 4092, is_ethernet=ethernet
+    )
+
+
+def _ethtool_entries(hca: Hca) -> Iterator[Entry]:
+    if hca.link_layer == "Ethernet":
+        yield File(statistics_path(hca), statistics_text(hca, port_totals(hca, (), 0, 0), 0))
 
 
 def _device_entries(hca: Hca) -> Iterator[Entry]:

@@ -4,7 +4,7 @@ Knows which file shows which total. Reads no clock: the caller says how far virt
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exporter.catalog.infiniband import CLAMPS
@@ -12,8 +12,10 @@ from exporter.model.quantity import BYTES_PER_IB_WORD
 from exporter.simulator.archive import unpack
 from exporter.simulator.layout import node_entries, port_folder
 from exporter.simulator.memory_tree import MemoryTree
+from exporter.simulator.mlx5_statistics import statistics_path, statistics_text
+from exporter.simulator.netdevs import administration_numbers
 from exporter.simulator.profiles import Hca, Profile
-from exporter.simulator.traffic import TRAINING, Flow, PortTotals, port_totals
+from exporter.simulator.traffic import NS_PER_S, TRAINING, Flow, PortTotals, port_totals
 
 
 class SimulatedNode:
@@ -72,10 +74,12 @@ class _Course:
 
     def __init__(self, profile: Profile, seed: int, flows: tuple[Flow, ...]) -> None:
         self._hcas = tuple((hca, port_folder(hca)) for hca in profile.hcas)
+        self._nics = tuple(nic.netdev(0).folder for nic in profile.nics)
         self._seed = seed
         self._flows = flows
         self._at_s = 0.0
         self._shown: dict[str, int] = {}
+        self._said: dict[str, bytes] = {}
 
     def changes(self, to_s: float) -> Iterator[tuple[str, bytes]]:
         """Path and new text of each file that says something else at `to_s` than before."""
@@ -83,11 +87,23 @@ class _Course:
             raise ValueError(f"virtual time is at {self._at_s} s and cannot go back to {to_s} s")
         self._at_s = to_s
         for hca, folder in self._hcas:
-            for name, number in _numbers(hca, port_totals(hca, self._flows, self._seed, to_s)):
-                path = f"{folder}/{name}"
-                if self._shown.get(path, 0) != number:
-                    self._shown[path] = number
-                    yield path, b"%d\n" % number
+            totals = port_totals(hca, self._flows, self._seed, to_s)
+            yield from self._moved(folder, _numbers(hca, totals))
+            if hca.link_layer == "Ethernet":
+                path, text = statistics_path(hca), statistics_text(hca, totals, to_s)
+                if self._said.get(path) != text:
+                    self._said[path] = text
+                    yield path, text
+        for folder in self._nics:
+            yield from self._moved(folder, administration_numbers(round(to_s * NS_PER_S)))
+
+    def _moved(self, folder: str, numbers: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+        """Path and text of each number file that says something else than before."""
+        for name, number in numbers:
+            path = f"{folder}/{name}"
+            if self._shown.get(path, 0) != number:
+                self._shown[path] = number
+                yield path, b"%d\n" % number
 
 
 def _numbers(hca: Hca, totals: PortTotals) -> Iterator[tuple[str, int]]:

@@ -10,6 +10,7 @@ from enum import Enum
 
 from exporter.model.quantity import BYTES_PER_S_PER_GBIT
 from exporter.simulator.gpus import Gpu, behind_switch
+from exporter.simulator.netdevs import Nic, administration
 
 
 class Use(Enum):
@@ -69,10 +70,12 @@ class Profile:
     name: str
     hcas: tuple[Hca, ...]
     gpus: tuple[Gpu, ...] = ()
+    nics: tuple[Nic, ...] = ()
 
 
 CONNECTX7_NDR = HcaModel("MT4129", "0x1021", "MT_0000000838", "28.43.2026", "32.0 GT/s PCIe", 16)
 CONNECTX7_200GE = HcaModel("MT4129", "0x1021", "MT_0000000834", "28.43.2026", "32.0 GT/s PCIe", 16)
+CONNECTX7_400GE = HcaModel("MT4129", "0x1021", "MT_0000000840", "28.43.2026", "32.0 GT/s PCIe", 16)
 CONNECTX6_HDR100 = HcaModel("MT4123", "0x101b", "MT_0000000222", "20.43.1014", "16.0 GT/s PCIe", 16)
 
 
@@ -100,6 +103,11 @@ def _storage(index: int, root: int, numa_node: int) -> Hca:
                _guid(index))  # fmt: skip
 
 
+def _roce_rail(index: int, root: int) -> Hca:
+    return Hca(f"mlx5_{index}", CONNECTX7_400GE, Use.COMPUTE, "Ethernet", "400 Gb/sec (4X NDR)", _behind_switch(root), index // 4,
+               _guid(index))  # fmt: skip
+
+
 def _hdr100(index: int, root: int) -> Hca:
     return Hca(f"mlx5_{index}", CONNECTX6_HDR100, Use.COMPUTE, "InfiniBand", "100 Gb/sec (2X HDR)", _on_root_port(root), index,
                _guid(index))  # fmt: skip
@@ -119,10 +127,18 @@ HGX_H100 = Profile(
 )
 """Eight H100 GPUs, eight compute rails at NDR and two 200 Gb/s RoCE ports for storage."""
 
+ROCE_H200 = Profile(
+    "roce-h200",
+    tuple(_roce_rail(index, root) for index, root in enumerate(_HGX_ROOTS)),
+    tuple(behind_switch(root, index // 4) for index, root in enumerate(_HGX_ROOTS)),
+    (administration(0), administration(1)),
+)
+"""Eight GPUs, eight compute rails at 400 Gb/s RoCE (lossless by PFC on priority 3) and two 10 Gb/s ports for administration."""
+
 NO_GPU_IB = Profile("no-gpu-ib", (_hdr100(0, 0x31), _hdr100(1, 0xB1)))
 """A CPU node with one single-port HDR100 card per socket."""
 
-PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (HGX_H100, NO_GPU_IB)}
+PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (HGX_H100, NO_GPU_IB, ROCE_H200)}
 
 
 def profile_named(name: str) -> Profile:

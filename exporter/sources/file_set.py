@@ -5,9 +5,9 @@ the kernel log not written) at every pass. Knows no file's meaning.
 """
 
 import errno
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 from exporter.catalog import limits
 from exporter.model.fault import Reason
@@ -18,8 +18,7 @@ _OFFSETS = repeat(0)
 _GONE = frozenset({errno.ENODEV, errno.ENXIO})
 
 
-@dataclass(frozen=True, slots=True)
-class FilePass:
+class FilePass(NamedTuple):
     """One pass over a FileSet: `raws[i]` belongs to `names[i]`. `names` is the same object from pass to pass while nothing changes."""
 
     names: tuple[str, ...]
@@ -27,13 +26,22 @@ class FilePass:
     failures: tuple[tuple[str, OSError], ...] = ()
 
 
-class FileSet:
-    """Files `names` below `folder`, up to `size_bytes` of each. Not thread-safe: one device is read by one thread at a time."""
+def read_all(pread: Callable[[int, int, int], bytes], handles: Iterable[int], size_bytes: int) -> list[bytes]:
+    """One call for each handle. Raises the first OSError."""
+    return list(map(pread, handles, repeat(size_bytes), _OFFSETS))
 
-    def __init__(self, files: Files, folder: str, names: Iterable[str], size_bytes: int = limits.READ_SIZE_BYTES) -> None:
+
+class FileSet:
+    """Files `names` below `folder`, up to `size_bytes` of each. Not thread-safe: one device is read by one thread at a time.
+
+    `changed` is called when the files that a quick read covers, or their handles, are no longer what they were.
+    """
+
+    def __init__(self, files: Files, folder: str, names: Iterable[str], size_bytes: int = limits.READ_SIZE_BYTES,
+                 changed: Callable[[], object] = lambda: None) -> None:  # fmt: skip
         self.folder = folder
+        self._changed = changed
         self._size_bytes = size_bytes
-        self._sizes = repeat(size_bytes)
         self._files = files
         self._all = tuple(names)
         self._handles: dict[str, int] = {}
@@ -48,9 +56,14 @@ class FileSet:
         if self._wake_s <= now_s:
             return self._read_each(now_s)
         try:
-            return FilePass(self._active, list(map(self._pread, self._active_handles, self._sizes, _OFFSETS)))
+            return FilePass(self._active, read_all(self._pread, self._active_handles, self._size_bytes))
         except OSError:
             return self._read_each(now_s)
+
+    @property
+    def quiet(self) -> tuple[tuple[str, ...], Sequence[int], float]:
+        """Names and handles of the quick read, and the monotonic time until which there is nothing else to do."""
+        return self._active, self._active_handles, self._wake_s
 
     def rest(self, name: str, now_s: float) -> None:
         """Leave a file alone: what it says is of no use now (`N/A (no PMA)`)."""
@@ -65,6 +78,7 @@ class FileSet:
             self._files.close(handle)
         self._handles.clear()
         self._active, self._active_handles, self._wake_s = (), [], float("-inf")
+        self._changed()
 
     def _read_each(self, now_s: float) -> FilePass:
         """File by file, waking those whose rest is over. A stale handle means the device went: open anew once, it may be back."""
@@ -128,6 +142,7 @@ class FileSet:
         """Recompute what the quick path reads, and when a rest is over or a file wants another try."""
         self._active = tuple(name for name in self._all if name not in self._rests and name in self._handles)
         self._active_handles = [self._handles[name] for name in self._active]
+        self._changed()
         waiting = len(self._active) + len(self._rests) < len(self._all)
         self._wake_s = float("-inf") if waiting else min((until for until, _ in self._rests.values()), default=float("inf"))
 

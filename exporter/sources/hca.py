@@ -1,6 +1,7 @@
 """Reads one HCA: lays out its ports once, reads them at their cadences, and starts anew when the device goes and returns."""
 
 import os
+from collections.abc import Sequence
 
 from exporter.catalog import limits
 from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_INFO, PORT_INFO
@@ -14,10 +15,12 @@ from exporter.sources.file_set import FileSet
 from exporter.sources.hca_layout import CLASS, HcaLayout, PortLayout, is_limited_pf, look
 from exporter.sources.hca_slots import device_hw_slots, printable
 from exporter.sources.port_reader import PortReader
+from exporter.sources.sweep import Part, Sweep, Understand
 from exporter.sources.sysfs import Files
 
 SOURCE = "infiniband"
 _FULL_DRIVERS = frozenset({"mlx4_core", "mlx5_core", "mlx4_ib", "mlx5_ib"})
+_NO_SWEEP: tuple[None, float, list[int]] = (None, 0.0, [])
 _INFO_FILES = ("board_id", "fw_ver", "hca_type")
 
 
@@ -34,7 +37,8 @@ class HcaReader:
         self._limited: bool | None = None
         self._layout: HcaLayout | None = None
         self._list_again_s = float("-inf")
-        self._texts = FileSet(files, f"{CLASS}/{name}", _INFO_FILES)
+        self._sweeps: dict[tuple[Cadence, ...], tuple[Sweep | None, float, list[int]]] = {}
+        self._texts = FileSet(files, f"{CLASS}/{name}", _INFO_FILES, changed=self._sweeps.clear)
         self._feeds = {cadence: Feed(SOURCE, self.subject, cadence) for cadence in self.cadences}
         self._is_unlisted = False
         self._ports: tuple[PortReader, ...] = ()
@@ -43,6 +47,45 @@ class HcaReader:
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """One pass. Never raises for hardware trouble: what failed is in `faults`, what is gone makes the reader lay out anew."""
+        return self.read_together((cadence,), wall_s, monotonic_s)[0]
+
+    def read_together(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
+        """One pass of each cadence, in one sweep while all is as usual."""
+        sweep, until_s, counts = self._sweeps.get(cadences, _NO_SWEEP)
+        found = sweep.read() if sweep is not None and monotonic_s < until_s else None
+        if found is not None:
+            snapshots = []
+            first = 0
+            for cadence, count in zip(cadences, counts, strict=True):
+                kept = tuple([reading for reading in found[first : first + count] if reading.values])
+                snapshots.append(Snapshot(self._feeds[cadence], wall_s, monotonic_s, kept))
+                first += count
+            return tuple(snapshots)
+        slowly = tuple(self._read_slowly(cadence, wall_s, monotonic_s) for cadence in cadences)
+        if self._layout is not None and not any(snapshot.faults for snapshot in slowly):
+            self._sweeps[cadences] = self._sweep_of(cadences)
+        return slowly
+
+    def _sweep_of(self, cadences: tuple[Cadence, ...]) -> tuple[Sweep, float, list[int]]:
+        """The quick way through these cadences, how long it is good for, and how many parts belong to each."""
+        parts = [self._parts(cadence) for cadence in cadences]
+        sweep = Sweep(self._files, SOURCE, [part for some in parts for part in some])
+        until_s = min(sweep.until_s, self._list_again_s) if Cadence.SLOW in cadences else sweep.until_s
+        return sweep, until_s, [len(some) for some in parts]
+
+    def _parts(self, cadence: Cadence) -> list[Part]:
+        if cadence is Cadence.SLOW:
+            places = [Part(place.entity, None, _always(place), ()) for place in self._places]
+            return [Part(Device(self.subject), self._texts, self._info_of, ()), *places]
+        states = cadence is Cadence.FAST
+        parts = [
+            Part(port.link, port.texts if states else None, port.states_of if states else None, port.sets[cadence]) for port in self._ports
+        ]
+        if cadence is Cadence.NORMAL and self._device_counters is not None:
+            parts.append(Part(Device(self.subject), None, None, (self._device_counters,)))
+        return parts
+
+    def _read_slowly(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         faults = FaultList(SOURCE)
         readings: tuple[Reading, ...] = ()
         try:
@@ -58,6 +101,7 @@ class HcaReader:
         """Give all handles back and forget the layout; the next read starts from nothing."""
         self._drop_ports()
         self._texts.close()
+        self._sweeps.clear()
         self._layout = None
         self._limited = None
 
@@ -95,10 +139,12 @@ class HcaReader:
             return
         self._drop_ports()
         self._layout = layout
-        self._ports = tuple(PortReader(self._files, layout, port, hw_counters=self._hw_counters) for port in layout.ports)
+        self._ports = tuple(
+            PortReader(self._files, layout, port, hw_counters=self._hw_counters, changed=self._sweeps.clear) for port in layout.ports
+        )
         if layout.device_hw_counters and self._hw_counters:
             slots = device_hw_slots(layout.device_hw_counters)
-            self._device_counters = CounterSet(self._files, f"{CLASS}/{self._name}/hw_counters", slots)
+            self._device_counters = CounterSet(self._files, f"{CLASS}/{self._name}/hw_counters", slots, self._sweeps.clear)
         self._places = tuple(_place_of(layout, port, reader) for port, reader in zip(layout.ports, self._ports, strict=True))
 
     def _drop_ports(self) -> None:
@@ -112,10 +158,9 @@ class HcaReader:
         layout = self._layout
         if layout is None:
             return ()
-        info: SeriesKey = (DEVICE_INFO.key, *self._info_texts(faults, now_s))
         for port, reader in zip(layout.ports, self._ports, strict=True):
             self._remark(layout, port, reader, faults)
-        return Reading(Device(self.subject), {info: 1}), *self._places
+        return Reading(Device(self.subject), self._info(faults, now_s)), *self._places
 
     def _remark(self, layout: HcaLayout, port: PortLayout, reader: PortReader, faults: FaultList) -> None:
         """Faults that concern the port as a whole."""
@@ -126,8 +171,8 @@ class HcaReader:
             faults.add(f"{port.folder}/hw_counters", Reason.LIMIT,
                        f"has too many files of unknown names; {reader.hw_names_left_out} are not read")  # fmt: skip
 
-    def _info_texts(self, faults: FaultList, now_s: float) -> list[str]:
-        """The text of each of _INFO_FILES; "" where it is missing, as not every driver has every file, or cannot be read."""
+    def _info(self, faults: FaultList, now_s: float) -> dict[SeriesKey, Number]:
+        """The info series. A label is empty where the file is missing, as not every driver has every file, or cannot be read."""
         seen = self._texts.read(now_s)
         folder = self._texts.folder
         for name, error in seen.failures:
@@ -135,8 +180,16 @@ class HcaReader:
                 faults.add_error(folder, error)
             elif not isinstance(error, FileNotFoundError):
                 faults.add_error(f"{folder}/{name}", error)
-        texts = dict(zip(seen.names, seen.raws, strict=True))
-        return [texts.get(name, b"").decode("utf-8", "replace").strip() for name in _INFO_FILES]
+        return self._info_of(seen.names, seen.raws, faults)
+
+    def _info_of(self, names: tuple[str, ...], raws: Sequence[bytes], faults: FaultList) -> dict[SeriesKey, Number]:  # noqa: ARG002
+        texts = dict(zip(names, raws, strict=True))
+        return {(DEVICE_INFO.key, *(texts.get(name, b"").decode("utf-8", "replace").strip() for name in _INFO_FILES)): 1}
+
+
+def _always(reading: Reading) -> Understand:
+    """What a Part without files says: always the same."""
+    return lambda _names, _raws, _faults: dict(reading.values)
 
 
 def _place_of(layout: HcaLayout, port: PortLayout, reader: PortReader) -> Reading:

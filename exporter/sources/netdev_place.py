@@ -92,9 +92,7 @@ def _rdma_link(files: Files, devices: tuple[str, ...], number: str, driver: str)
     for device in devices:
         port = _port_of(names_in(files, f"{_RDMA_CLASS}/{device}/ports"), number)
         if port:
-            return Link(
-                _fabric_of(short_text(files, f"{_RDMA_CLASS}/{device}/ports/{port}/link_layer"), driver), printable(device), port
-            )
+            return Link(_fabric_of(short_text(files, f"{_RDMA_CLASS}/{device}/ports/{port}/link_layer"), driver), printable(device), port)
     return None
 
 

@@ -57,9 +57,7 @@ class BranchReader:
         self.devices = tuple(devices)
         self.was_lost = False
         self._memory = memory
-        self._functions = {
-            function.address: FunctionReader(files, function.folder) for device in devices for function in device.functions
-        }
+        self._functions = {function.address: FunctionReader(files, function.folder) for device in devices for function in device.functions}
         self._partners = _partners_of(self.devices)
         self._configured = _configured_of(self.devices, self._partners, configured)
         self._links = tuple(
@@ -113,9 +111,7 @@ class BranchReader:
     def _identities(self, faults: FaultList) -> tuple[Reading, ...]:
         for function in self._functions.values():
             function.remark(faults)
-        return tuple(
-            Reading(Device(device.name), {(INFO.key, device.address, device.place.numa_node): 1}) for device in self.devices
-        )
+        return tuple(Reading(Device(device.name), {(INFO.key, device.address, device.place.numa_node): 1}) for device in self.devices)
 
 
 def _whole(number: Number | None) -> int | None:

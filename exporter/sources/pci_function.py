@@ -85,9 +85,7 @@ class FunctionReader:
         for name, error in seen.failures:
             faults.add_error(name if name == self._folder else f"{self._folder}/{name}", error)
 
-    def _take(
-        self, name: str, raw: bytes, number: int | Reason, key: str, values: dict[SeriesKey, Number], faults: FaultList
-    ) -> None:
+    def _take(self, name: str, raw: bytes, number: int | Reason, key: str, values: dict[SeriesKey, Number], faults: FaultList) -> None:
         if number is Reason.UNSUPPORTED:
             self._unknown[name] = raw
         elif isinstance(number, Reason):

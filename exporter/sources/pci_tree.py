@@ -103,9 +103,7 @@ class PciTree:
         """What the function is; None if it is of no interest or no function at all. Raises OSError if its link leads nowhere."""
         found = chain_of(self._files.resolve(f"{DEVICES}/{address}"))
         if found is None or found[1][-1].address != address:
-            faults.add(
-                f"{DEVICES}/{printable(address)}", Reason.PARSE, "leads to a place that is not this function's; it is left out"
-            )
+            faults.add(f"{DEVICES}/{printable(address)}", Reason.PARSE, "leads to a place that is not this function's; it is left out")
             return None
         root, functions = found
         folder = functions[-1].folder

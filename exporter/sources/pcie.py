@@ -19,7 +19,7 @@ from exporter.model.topology import distance
 from exporter.sources.fault_list import FaultList
 from exporter.sources.pci_branch import SOURCE, BranchReader, LinkMemory, NoMemory
 from exporter.sources.pci_text import printable
-from exporter.sources.pci_tree import DEVICES, Candidate, PciDevice, PciTree
+from exporter.sources.pci_tree import DEVICES, Candidate, PciDevice, PciFunction, PciTree
 from exporter.sources.sysfs import Files
 
 
@@ -91,7 +91,7 @@ class PcieSource:
         GPUs that are not wanted keep their numbers."""
         gpus = self._slots([candidate.address for candidate in candidates if candidate.is_gpu])
         devices = [
-            PciDevice(printable(name), candidate.is_gpu, candidate.functions, candidate.place)
+            PciDevice(printable(name), candidate.is_gpu, _believable(candidate), candidate.place)
             for candidate in candidates
             for name in ((gpus[candidate.address],) if candidate.is_gpu else self._tree.names_of(candidate, faults))
         ]
@@ -114,6 +114,11 @@ class PcieSource:
 
     def _reader(self, top: str, devices: list[PciDevice]) -> BranchReader:
         return BranchReader(self._files, top, devices, self._learned, self._configured)
+
+
+def _believable(candidate: Candidate) -> tuple[PciFunction, ...]:
+    """The functions whose link says something of real hardware: a hypervisor's bridge names whatever speed it likes."""
+    return candidate.functions[-1:] if candidate.place.is_virtual else candidate.functions
 
 
 def _distances_from(gpu: PciDevice, devices: tuple[PciDevice, ...]) -> list[Reading]:

@@ -1,5 +1,7 @@
 """Reads one port of one HCA: state, rate and counters at their cadences. Knows the port's files; knows no other port."""
 
+from collections.abc import Callable, Sequence
+
 from exporter.catalog.infiniband import DATA_RATE, LANE_RATE, PHYSICAL_STATE, RATE, STATE, WIDTH
 from exporter.model.entity import Link
 from exporter.model.fault import Reason
@@ -19,46 +21,51 @@ STATE_FILES = ("state", "phys_state", "rate")
 class PortReader:
     """One port. `read(cadence)` gives its Reading; every file that fails costs exactly its own key."""
 
-    def __init__(self, files: Files, hca: HcaLayout, port: PortLayout, *, hw_counters: bool) -> None:
+    def __init__(self, files: Files, hca: HcaLayout, port: PortLayout, *, hw_counters: bool,
+                 changed: Callable[[], object] = lambda: None) -> None:  # fmt: skip
         self.link = Link(hca.fabric_of(port), printable(hca.name), port.number)
         self.hw_names_left_out = 0
         self._coded = port.link_layer == "InfiniBand"
-        self._texts = FileSet(files, port.folder, STATE_FILES)
+        self.texts = FileSet(files, port.folder, STATE_FILES, changed=changed)
         self._memo: dict[tuple[object, ...], dict[SeriesKey, Number]] = {}
-        self._sets: dict[Cadence, list[CounterSet]] = {Cadence.FAST: [], Cadence.NORMAL: []}
-        for cadence, sets in self._sets.items():
+        self.sets: dict[Cadence, list[CounterSet]] = {Cadence.FAST: [], Cadence.NORMAL: []}
+        for cadence, sets in self.sets.items():
             for folder, names in (("counters", port.counters), ("counters_ext", port.counters_ext)):
                 slots = counter_slots(folder, names or (), cadence)
                 if slots:
-                    sets.append(CounterSet(files, f"{port.folder}/{folder}", slots))
+                    sets.append(CounterSet(files, f"{port.folder}/{folder}", slots, changed))
         if hw_counters and port.hw_counters:
             slots, self.hw_names_left_out = hw_slots(port.hw_counters)
-            self._sets[Cadence.NORMAL].append(CounterSet(files, f"{port.folder}/hw_counters", slots))
+            self.sets[Cadence.NORMAL].append(CounterSet(files, f"{port.folder}/hw_counters", slots, changed))
 
     def read(self, cadence: Cadence, faults: FaultList, now_s: float) -> Reading:
         """What the port says at this cadence; an empty Reading if nothing could be read."""
         values: dict[SeriesKey, Number] = self._states(faults, now_s) if cadence is Cadence.FAST else {}
-        for counters in self._sets.get(cadence, ()):
+        for counters in self.sets.get(cadence, ()):
             counters.read_into(values, faults, now_s)
         return Reading(self.link, values)
 
     def close(self) -> None:
         """Give all handles back."""
-        self._texts.close()
-        for sets in self._sets.values():
+        self.texts.close()
+        for sets in self.sets.values():
             for counters in sets:
                 counters.close()
 
     def _states(self, faults: FaultList, now_s: float) -> dict[SeriesKey, Number]:
-        seen = self._texts.read(now_s)
+        seen = self.texts.read(now_s)
         for name, error in seen.failures:
-            faults.add_error(f"{self._texts.folder}/{name}" if name != self._texts.folder else name, error)
-        key = (seen.names, *seen.raws)
+            faults.add_error(f"{self.texts.folder}/{name}" if name != self.texts.folder else name, error)
+        return self.states_of(seen.names, seen.raws, faults)
+
+    def states_of(self, names: tuple[str, ...], raws: Sequence[bytes], faults: FaultList) -> dict[SeriesKey, Number]:
+        """Values of the three text files. They seldom change: the last answer is kept, unless it had faults, which count in each pass."""
+        key = (names, *raws)
         known = self._memo.get(key)
         if known is None:
             faults_before = len(faults.faults)
-            known = self._understand(dict(zip(seen.names, seen.raws, strict=True)), faults)
-            self._memo = {key: known} if len(faults.faults) == faults_before else {}  # a fault counts in each pass
+            known = self._understand(dict(zip(names, raws, strict=True)), faults)
+            self._memo = {key: known} if len(faults.faults) == faults_before else {}
         return dict(known)
 
     def _understand(self, texts: dict[str, bytes], faults: FaultList) -> dict[SeriesKey, Number]:
@@ -70,11 +77,11 @@ class PortReader:
             if number is not None:
                 values[row.key] = number
             elif name in texts:
-                faults.add_text(f"{self._texts.folder}/{name}", Reason.PARSE, texts[name])
+                faults.add_text(f"{self.texts.folder}/{name}", Reason.PARSE, texts[name])
         rate = rate_of(texts["rate"]) if "rate" in texts else None
         if rate is None:
             if "rate" in texts:
-                faults.add_text(f"{self._texts.folder}/rate", Reason.PARSE, texts["rate"])
+                faults.add_text(f"{self.texts.folder}/rate", Reason.PARSE, texts["rate"])
             return values
         values[RATE.key] = rate.bytes_per_s
         if values.get(STATE.key) == ACTIVE and values.get(PHYSICAL_STATE.key) == LINK_UP and rate.bytes_per_s:

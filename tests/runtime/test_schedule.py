@@ -1,7 +1,6 @@
 """When a device is read next."""
 
 import math
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,7 +143,7 @@ def test_beat_made_due_keeps_all_it_has_learned(interval_s: float, history: list
     """Only the time changes."""
     beat = after(interval_s, history)
 
-    assert due_at(beat, due_s) == replace(beat, due_s=due_s)
+    assert due_at(beat, due_s) == beat._replace(due_s=due_s)
 
 
 def test_series_go_stale_after_three_intervals_or_five_seconds() -> None:
