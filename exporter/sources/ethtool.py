@@ -62,12 +62,12 @@ class _Room(threading.local):
 
 
 class IoctlEthtool:
-    """The kernel's answers. Safe for several threads; holds one socket as long as it lives. Raises OSError if it gets none."""
+    """The kernel's answers. Safe for several threads; opens one socket with the first call and holds it as long as it lives."""
 
     def __init__(self) -> None:
         self._room = _Room()
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
-        weakref.finalize(self, self._socket.close)
+        self._opening = threading.Lock()
+        self._socket: socket.socket | None = None
 
     def names(self, netdev: str) -> tuple[str, ...]:
         """Two calls: how many, and which."""
@@ -106,13 +106,20 @@ class IoctlEthtool:
         name = os.fsencode(netdev)
         if not 0 < len(name) <= _IFNAME_MAX or b"\0" in name:
             raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), netdev)
-        room = self._room
+        opened, room = self._opened(), self._room
         room.memory[: len(question)] = question
         try:
-            fcntl.ioctl(self._socket, _SIOCETHTOOL, _REQUEST.pack(name, room.address))
+            fcntl.ioctl(opened, _SIOCETHTOOL, _REQUEST.pack(name, room.address))
         except OSError as error:
             raise OSError(error.errno, error.strerror, netdev) from error
         return room.memory
+
+    def _opened(self) -> socket.socket:
+        with self._opening:  # a socket is made at once; the calls that may hang are outside
+            if self._socket is None:
+                self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+                weakref.finalize(self, self._socket.close)
+            return self._socket
 
 
 def _text(raw: bytes) -> str:

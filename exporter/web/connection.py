@@ -1,17 +1,23 @@
-"""One HTTP connection: uvicorn's protocol with the bounds it lacks. Knows deadlines and sizes; knows no path and no listener.
+"""One HTTP connection: httptools parses, this class bounds and answers. Knows deadlines and sizes; knows no path and no listener.
 
-uvicorn parses, keeps connections alive and speaks ASGI; it sets no deadline for a request head, a slow reader or a connection that
-sends nothing, and no bound for a head or a pipeline. Each is added here by overriding a parser or transport callback
-(docs/decisions/0002-http-server.md).
+Borrowed servers were measured first (docs/decisions/0002-http-server.md): their way through a task and an ASGI call for each request costs
+twice as much as this one, and each needs its bounds added from outside.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import unquote_to_bytes
 
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
+import httptools
+
+from exporter.web.routes import Request, Response, Routes
+
+JOINED_MAX_BYTES = 65_536
+"""Up to here head and body go out in one write: copying them costs less than a second call."""
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Limits:
     handshake_s: float = 5
     """For the TLS handshake. With `head_s` it makes 15 s, the longest that a peer who says nothing useful can stay (targets.md P4)."""
     head_s: float = 10
-    """From connect, or from the first byte of a later request, to the end of that request's head; more bytes do not extend it."""
+    """From connect, or from the first byte of a later request, to the end of that request; more bytes do not extend it."""
     idle_s: float = 65
     """Between a response and the next request: above Prometheus' default scrape interval, so that one connection serves for ever."""
     response_s: float = 30
@@ -36,135 +42,190 @@ class Limits:
     """For open requests once the server was told to stop."""
 
 
-class HeadTooLargeError(Exception):
-    """A request head above `Limits.head_bytes`; raised within the parser, answered with 431."""
+class TooLargeError(Exception):
+    """A request above `Limits.head_bytes`; raised within the parser, answered with 431."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(asyncio.Protocol):
     """A connection with deadlines. `gone` is called once with the connection when it ends."""
 
-    def __init__(self, config: Config, state: ServerState, limits: Limits, gone: Callable[["Connection"], None]) -> None:
-        super().__init__(config, state, {}, asyncio.get_running_loop())
-        self.made = False
-        """Whether asyncio has shown us the peer; False throughout a TLS handshake, and for ever if that fails."""
+    def __init__(self, routes: Routes, limits: Limits, gone: Callable[["Connection"], None]) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._routes = routes
         self._limits = limits
         self._gone = gone
-        self._due_s: float | None = None
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._until_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._message_open = False
-        self._unread_bytes = 0
+        self._in_request = False
+        self._size_bytes = 0
         self._head_bytes = 0
-        self._too_large = False
+        self._url = b""
+        self._accept: list[bytes] = []
+        self._accept_encoding: list[bytes] = []
+        self._unsent = False
+        self._answered_at_once = 0
+        self._head_bytes = 0
+        self._held: deque[tuple[Request, bool]] = deque()
+        self._stopping = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A peer is there (for TLS: the handshake is done) and owes us a request head."""
-        self.made = True
-        super().connection_made(transport)
-        self._expect_within(self._limits.head_s)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer is there (for TLS: the handshake is done) and owes us a request."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # for the type checker: listeners make stream transports only
+        self.transport = transport
+        # So that pause_writing tells whether the peer has taken everything. Not 0: asyncio's TLS transport would pause at once.
+        transport.set_write_buffer_limits(high=1)
+        self._grant(self._limits.head_s)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended, by whomever."""
-        self._expect_nothing()
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # whoever ended it
+        """The connection has ended."""
         if self._timer is not None:
             self._timer.cancel()
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
         self._gone(self)
 
+    def shutdown(self) -> None:
+        """The server stops: close now, or after the response that is still going out."""
+        self._stopping = True
+        if self.transport is not None and not self._unsent:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """The peer has not taken all of a response yet."""
+        self._unsent = True
+        self._grant(self._limits.response_s)
+
+    def resume_writing(self) -> None:
+        """It has now: answer what it asked ahead, then wait for more."""
+        self._unsent = False
+        self._grant(self._limits.idle_s)
+        while self._held and not self._unsent:
+            self._answer(*self._held.popleft())
+        if self._stopping and not self._unsent and self.transport is not None:
+            self.transport.close()
+
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request. The first of a request start its deadline; later ones do not extend it."""
-        if self._due_s is None:
-            self._expect_within(self._limits.head_s)
-        self._unread_bytes += len(data)
-        super().data_received(data)
-        if self._unread_bytes > self._limits.head_bytes and not self.transport.is_closing():
-            self._too_large = True
-            self.send_400_response("")
-
-    def on_message_begin(self) -> None:
-        """Parser: the first byte of a request."""
-        self._message_open = True
-        self._head_bytes = 0
-        super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        """Parser: a piece of the request target."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Parser: one header, or one trailer of a chunked body."""
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Parser: a whole request head; it is answered next, or once those before it are."""
-        if len(self.pipeline) >= self._limits.pipelined:
-            self.transport.abort()
-            return
-        self._unread_bytes = 0
-        self._expect_within(self._limits.response_s)
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Parser: the end of a request."""
-        self._message_open = False
-        self._unread_bytes = 0
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """A response was handed to the transport: wait for the next request, for the rest of one, or for the peer to read and go."""
-        super().on_response_complete()
-        if self.pipeline or self.transport.is_closing():
-            self._expect_within(self._limits.response_s)
-        elif self._message_open:
-            self._expect_within(self._limits.head_s)
-        else:
-            self._expect_nothing()
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's own words, not ours
-        """Refuse what cannot be parsed and close; after the answers to complete requests before it, if any are still open."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.keep_alive = False
-            return
-        status, text = (
-            ("431 Request Header Fields Too Large", "request too large") if self._too_large else ("400 Bad Request", "not valid HTTP")
-        )
-        self.transport.write(
-            f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(text) + 1}\r\n"
-            f"connection: close\r\n\r\n{text}\n".encode()
-        )
-        self.transport.close()
-        self._expect_within(self._limits.head_s)
-
-    def timeout_keep_alive_handler(self) -> None:
-        """No further request in `idle_s`. Not a mere close: that waits for ever for a peer that has not read its response."""
-        self.transport.abort()
+        """Bytes of requests. The first of a request start its deadline; later ones do not extend it."""
+        was_in_request = self._in_request
+        self._size_bytes += len(data)
+        self._answered_at_once = 0
+        try:
+            self._parser.feed_data(data)
+            self._check_size()
+        except httptools.HttpParserUpgrade:
+            self._refuse(HTTPStatus.BAD_REQUEST, "no upgrade here")
+        except httptools.HttpParserCallbackError as error:
+            too_large = isinstance(error.__context__, TooLargeError) or isinstance(error.__cause__, TooLargeError)
+            self._refuse(*((HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "request too large") if too_large else
+                           (HTTPStatus.BAD_REQUEST, "not valid HTTP")))  # fmt: skip
+        except TooLargeError:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "request too large")
+        except httptools.HttpParserError:
+            self._refuse(HTTPStatus.BAD_REQUEST, "not valid HTTP")
+        if self._in_request and not was_in_request and not self._unsent:
+            self._grant(self._limits.head_s)
 
     def _count(self, size_bytes: int) -> None:
         self._head_bytes += size_bytes
         if self._head_bytes > self._limits.head_bytes:
-            self._too_large = True
-            raise HeadTooLargeError
+            raise TooLargeError
 
-    def _expect_within(self, seconds: float) -> None:
-        """Move the deadline. A timer that is due sooner stays and looks again when it fires: a timer for each request cost 10 µs [M]."""
-        self._due_s = self.loop.time() + seconds
-        if self._timer is not None and self._timer.when() > self._due_s:
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self.loop.call_at(self._due_s, self._look)
+    def _check_size(self) -> None:
+        if self._in_request and self._size_bytes > self._limits.head_bytes:
+            raise TooLargeError
 
-    def _expect_nothing(self) -> None:
-        self._due_s = None
+    def on_message_begin(self) -> None:
+        """Parser: the first byte of a request."""
+        self._in_request = True
+        self._url, self._accept, self._accept_encoding = b"", [], []
+        self._head_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Parser: a piece of the request target."""
+        self._url += url
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser: one header, or one trailer of a chunked body. Two concern us."""
+        self._count(len(name) + len(value) + 4)
+        if len(name) == len("accept") and name.lower() == b"accept":
+            self._accept.append(value)
+        elif len(name) == len("accept-encoding") and name.lower() == b"accept-encoding":
+            self._accept_encoding.append(value)
+
+    def on_message_complete(self) -> None:
+        """Parser: the end of a request."""
+        self._in_request = False
+        self._size_bytes = 0
+        url = httptools.parse_url(self._url)
+        request = Request(
+            self._parser.get_method().decode("latin-1"),
+            (unquote_to_bytes(url.path) if b"%" in url.path else url.path).decode("utf-8", "replace"),
+            (url.query or b"").decode("latin-1"),
+            b", ".join(self._accept).decode("latin-1"),
+            b", ".join(self._accept_encoding).decode("latin-1"),
+        )
+        self._answer(request, self._parser.should_keep_alive())
+
+    def _answer(self, request: Request, keep_alive: bool) -> None:  # noqa: FBT001  # as the parser says it
+        """Answer now, or hold the request while its predecessor's response is still going out."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        self._answered_at_once += 1
+        if max(self._answered_at_once, len(self._held)) > self._limits.pipelined:
+            transport.abort()
+            return
+        if self._unsent:
+            self._held.append((request, keep_alive))
+            return
+        self._until_s = self._loop.time() + self._limits.idle_s
+        _send(transport, self._routes.answer(request), keep_alive=keep_alive and not self._stopping)
+        if not keep_alive or self._stopping:
+            self._close()
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        """Say why in one line and close: after such bytes the peer and we no longer mean the same by the next ones."""
+        self._in_request = False
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        if self._unsent:
+            transport.close()
+            return
+        body = f"{text}\n".encode()
+        _send(transport, Response(status.value, (("content-type", "text/plain; charset=utf-8"), ("content-length", str(len(body)))), body),
+              keep_alive=False)  # fmt: skip
+        self._close()
+
+    def _close(self) -> None:
+        """Close once the peer has taken the response, and in any case by the deadline of a response."""
+        if self.transport is not None:
+            self.transport.close()
+            self._grant(self._limits.response_s)
+
+    def _grant(self, seconds: float) -> None:
+        """The peer has so long. One timer a connection, which looks again when it fires: a new one for each request costs 10 µs [M]."""
+        self._until_s = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._until_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(self._until_s, self._look)
 
     def _look(self) -> None:
-        """The timer fired: cut the peer off, or wait on if the deadline has moved since."""
-        self._timer = None
-        if self._due_s is None:
-            return
-        if self._due_s <= self.loop.time():
+        """Abort, and not close: closing waits for a peer that never reads, for ever."""
+        if self._loop.time() < self._until_s:
+            self._timer = self._loop.call_at(self._until_s, self._look)
+        elif self.transport is not None:
             self.transport.abort()
-        else:
-            self._timer = self.loop.call_at(self._due_s, self._look)
+
+
+def _send(transport: asyncio.Transport, response: Response, *, keep_alive: bool) -> None:
+    lines = "".join([f"{name}: {value}\r\n" for name, value in response.headers])
+    end = b"\r\n" if keep_alive else b"connection: close\r\n\r\n"
+    head = _STATUS_LINES[response.status] + lines.encode("latin-1", "replace") + end
+    if len(response.body) <= JOINED_MAX_BYTES:
+        transport.write(head + response.body)
+    else:
+        transport.write(head)
+        transport.write(response.body)

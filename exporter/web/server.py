@@ -1,4 +1,4 @@
-"""Listeners and their connections on one asyncio loop: accept, bound, hand to uvicorn's protocol, stop. No threads.
+"""Listeners and their connections on one asyncio loop: accept, bound, hand on, stop. No threads.
 
 Connections are accepted here and not by `loop.create_server`, because only so can those still in their TLS handshake be counted and
 closed: asyncio shows a protocol nothing before the handshake is done. Knows no path and no page.
@@ -9,15 +9,12 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
-
 from exporter.web.connection import Connection, Limits
-from exporter.web.routes import Request, Routes
+from exporter.web.routes import Routes
 
 log = logging.getLogger("fabric_exporter.web")
 
@@ -35,9 +32,6 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PEER_FAILED = (errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH,
                 errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENONET)  # fmt: skip
 """Errors of the new connection that accept(2) of Linux reports in its own name."""
-
-_Scope: TypeAlias = MutableMapping[str, Any]
-_Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 async def serve(listeners: Sequence[Listener], limits: Limits, stop: asyncio.Event) -> None:
@@ -73,7 +67,6 @@ class _Server:
 
     async def accept(self, listener: socket.socket, routes: Routes, tls: ssl.SSLContext | None) -> None:
         """Accept for ever; returns by cancellation only."""
-        config, state = _uvicorn_config(routes, self._limits), ServerState()
         if listener.family != socket.AF_UNIX:
             # Accepted sockets inherit it. asyncio sets it too, but only where the listener was made with IPPROTO_TCP as its third
             # argument; without it, head and body in two writes meet delayed ACKs: 44 ms a scrape [M].
@@ -84,7 +77,7 @@ class _Server:
                 if self._is_full():
                     peer.close()
                     continue
-                connection = Connection(config, state, self._limits, self._forget)
+                connection = Connection(routes, self._limits, self._forget)
                 self._open.add(connection)
                 self._none_open.clear()
                 task = asyncio.create_task(self._connect(peer, connection, tls))
@@ -101,7 +94,8 @@ class _Server:
             await asyncio.wait_for(self._none_open.wait(), self._limits.stop_s)
         except TimeoutError:
             for connection in list(self._open):
-                connection.transport.abort()
+                if connection.transport is not None:
+                    connection.transport.abort()
             await asyncio.sleep(0)  # lets the transports run their last callbacks
 
     async def _next_peer(self, listener: socket.socket) -> socket.socket:
@@ -130,7 +124,7 @@ class _Server:
     def _connected(self, peer: socket.socket, connection: Connection, task: asyncio.Task[None]) -> None:
         """The end of _connect, even if it never began: a peer that never became a connection gives its place back."""
         self._connecting.discard(task)
-        if not connection.made:
+        if connection.transport is None:
             peer.close()
             self._forget(connection)
 
@@ -153,35 +147,6 @@ def _warn(text: str, what: object) -> bool:
     """Say it in the log; True, so that a flag can keep that it was said: a change of state is logged, not each case."""
     log.warning(text, what)
     return True
-
-
-def _uvicorn_config(routes: Routes, limits: Limits) -> Config:
-    """Uvicorn reduced to its protocol: no signal capture, no logging set-up, no lifespan, no WebSocket, no proxy headers."""
-
-    async def app(scope: _Scope, _receive: object, send: _Send) -> None:
-        response = routes.answer(_request(scope))
-        headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": response.body})
-
-    return Config(app, interface="asgi3", http=Connection, ws="none", lifespan="off", log_config=None, log_level="error", access_log=False,
-                  proxy_headers=False, timeout_keep_alive=limits.idle_s)  # type: ignore[arg-type]  # fmt: skip  # a float serves call_later as well
-
-
-def _request(scope: _Scope) -> Request:
-    accept, encoding = [], []
-    for name, value in scope["headers"]:
-        if name == b"accept":
-            accept.append(value)
-        elif name == b"accept-encoding":
-            encoding.append(value)
-    return Request(
-        scope["method"],
-        scope["path"],
-        scope["query_string"].decode("latin-1"),
-        b", ".join(accept).decode("latin-1"),
-        b", ".join(encoding).decode("latin-1"),
-    )
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -68,14 +68,15 @@ def test_a_process_short_of_handles_shows_the_same_page(h100: Path, running: lis
 
 
 def test_a_process_short_of_handles_holds_no_more_than_it_may(h100: Path, running: list[Machine]) -> None:
-    """So many files, and one handle for each folder that holds further ones: device, port, counters and hw_counters of ten HCAs."""
+    """So many files, and one handle for each folder that holds further ones: device, port, counters and hw_counters of ten HCAs, and the
+    folders of two interfaces."""
     _machine(h100, KEEP, running).run(20)
     held = _held_below(h100)
     files = [path for path in held if not Path(path).is_dir()]
     folders = [path for path in held if Path(path).is_dir()]
 
     assert len(files) == KEEP
-    assert len(folders) == len(set(folders)) <= 40
+    assert len(folders) == len(set(folders)) <= 42
 
 
 @pytest.mark.parametrize("keep", [0, KEEP, 10_000])
