@@ -21,7 +21,7 @@ from exporter.exposition.page import render
 from exporter.exposition.samples import samples_of
 from exporter.exposition.selection import Selection
 from exporter.model.fault import Reason
-from exporter.model.metric import Tier
+from exporter.model.metric import Cadence, Tier
 from exporter.model.snapshot import Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock, ManualClock, SystemClock
@@ -81,8 +81,10 @@ def _timed(config: Config) -> int:
     board = Board()
     sources = sources_of(config, files, config.sources.sysfs_root)
     sampler = Sampler(sources, clock, recorder, board)
+    sampler.tick()
     for _ in range(PASSES):
-        sampler.tick_all()
+        for cadence in Cadence:
+            sampler.tick_all((cadence,))
     scene = board.current(clock.monotonic_s())
     sampler.stop()
     recorder.stop()

@@ -20,7 +20,7 @@ FASTER = (("1s", 1.0), ("100ms", 0.1))
 
 @dataclass(slots=True)
 class CostRecorder:
-    """An Executor that notes what each place's passes cost, beside doing the work of another one."""
+    """An Executor that notes what each place's passes of a single cadence cost, beside doing the work of another one."""
 
     inner: Executor
     passes: dict[tuple[Place, Cadence], list[float]] = field(default_factory=dict)
@@ -29,8 +29,8 @@ class CostRecorder:
         """As the inner one."""
         outcomes = self.inner.run(errands, gather_s)
         for outcome in outcomes:
-            for cadence, cost_s in outcome.costs_s.items():
-                self.passes.setdefault((outcome.errand.place, cadence), []).append(cost_s)
+            if len(outcome.errand.cadences) == 1:
+                self.passes.setdefault((outcome.errand.place, outcome.errand.cadences[0]), []).append(outcome.elapsed_s)
         return outcomes
 
     def busy(self) -> dict[Place, float]:
@@ -48,7 +48,7 @@ class CostRecorder:
 
 def timing_table(passes: Mapping[tuple[Place, Cadence], Sequence[float]], costs: Mapping[tuple[str, str], Cost],
                  intervals: Mapping[str, Intervals]) -> str:  # fmt: skip
-    """The report as plain text: devices, then single calls. The first pass of each device opens its files and is left out of medians."""
+    """The report as plain text: devices, then single calls. The first pass of each device is left out of medians."""
     return "\n".join([*_devices(passes, intervals), "", *_calls(costs)]) + "\n"
 
 

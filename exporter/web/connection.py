@@ -65,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._accept: list[bytes] = []
         self._accept_encoding: list[bytes] = []
         self._unsent = False
+        self._answered = False
         self._answered_at_once = 0
         self._head_bytes = 0
         self._held: deque[tuple[Request, bool]] = deque()
@@ -93,12 +94,14 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The peer has not taken all of a response yet."""
         self._unsent = True
-        self._grant(self._limits.response_s)
+        if self._answered:  # else it is a TLS session ticket that waits, and the first request is still owed
+            self._grant(self._limits.response_s)
 
     def resume_writing(self) -> None:
         """It has now: answer what it asked ahead, then wait for more."""
         self._unsent = False
-        self._grant(self._limits.idle_s)
+        if self._answered:
+            self._grant(self._limits.idle_s)
         while self._held and not self._unsent:
             self._answer(*self._held.popleft())
         if self._stopping and not self._unsent and self.transport is not None:
@@ -179,6 +182,7 @@ class Connection(asyncio.Protocol):
         if self._unsent:
             self._held.append((request, keep_alive))
             return
+        self._answered = True
         self._until_s = self._loop.time() + self._limits.idle_s
         _send(transport, self._routes.answer(request), keep_alive=keep_alive and not self._stopping)
         if not keep_alive or self._stopping:
