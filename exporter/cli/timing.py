@@ -23,6 +23,7 @@ class CostRecorder:
     """An Executor that notes what each place's passes of a single cadence cost, beside doing the work of another one."""
 
     inner: Executor
+    takes_groups: bool = False
     passes: dict[tuple[Place, Cadence], list[float]] = field(default_factory=dict)
 
     def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:

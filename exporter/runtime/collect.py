@@ -104,36 +104,44 @@ class TogetherReader(Protocol):
 
 def run_errand(errand: Errand, clock: Clock, *, measure_wait: bool = False) -> Outcome:
     """Do it now, in this thread. Never raises. Telling waiting from working costs two more system calls: done on request."""
-    reader = errand.reader
     cpu_s = clock.thread_cpu_s() if measure_wait else 0.0
     started_s = clock.monotonic_s()
     scan: Scan | None = None
-    together: TogetherReader | None = getattr(reader, "read_together", None) and reader  # type: ignore[assignment]
-    if together is not None:
-        try:
-            snapshots = together.read_together(errand.cadences, clock.wall_s(), started_s)
-        except Exception as error:  # noqa: BLE001  # a bug in one source must not cost the others; it is counted and shown once
-            snapshots = tuple(_bug_snapshot(errand, cadence, error, clock) for cadence in errand.cadences)
+    if errand.reader is None:
+        snapshots, scan = _scan(errand, clock)
     else:
-        snapshots, scan = _one_by_one(errand, clock)
+        snapshots = read_guarded(errand.source, errand.reader, errand.cadences, clock.wall_s(), started_s)
     elapsed_s = clock.monotonic_s() - started_s
     waited_s = max(0.0, elapsed_s - clock.thread_cpu_s() + cpu_s) if measure_wait else elapsed_s
     return Outcome(errand, snapshots, elapsed_s, waited_s, scan)
 
 
-def _one_by_one(errand: Errand, clock: Clock) -> tuple[tuple[Snapshot, ...], Scan | None]:
-    snapshots: list[Snapshot] = []
-    scan: Scan | None = None
-    for cadence in errand.cadences:
+def read_guarded(
+    source: Source, reader: DeviceReader, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float
+) -> tuple[Snapshot, ...]:
+    """One Snapshot for each cadence; an exception becomes a Fault in its place."""
+    together: TogetherReader | None = getattr(reader, "read_together", None) and reader  # type: ignore[assignment]
+    if together is not None:
         try:
-            if errand.reader is None:
-                scan = errand.source.scan(clock.wall_s(), clock.monotonic_s())
-                snapshots.append(scan.snapshot)
-            else:
-                snapshots.append(errand.reader.read(cadence, clock.wall_s(), clock.monotonic_s()))
+            return together.read_together(cadences, wall_s, monotonic_s)
+        except Exception as error:  # noqa: BLE001  # a bug in one source must not cost the others; it is counted and shown once
+            return tuple(_bug_snapshot((source.name, reader.subject), cadence, error, wall_s, monotonic_s) for cadence in cadences)
+    snapshots: list[Snapshot] = []
+    for cadence in cadences:
+        try:
+            snapshots.append(reader.read(cadence, wall_s, monotonic_s))
         except Exception as error:  # noqa: BLE001  # as above
-            snapshots.append(_bug_snapshot(errand, cadence, error, clock))
-    return tuple(snapshots), scan
+            snapshots.append(_bug_snapshot((source.name, reader.subject), cadence, error, wall_s, monotonic_s))
+    return tuple(snapshots)
+
+
+def _scan(errand: Errand, clock: Clock) -> tuple[tuple[Snapshot, ...], Scan | None]:
+    wall_s, monotonic_s = clock.wall_s(), clock.monotonic_s()
+    try:
+        scan = errand.source.scan(wall_s, monotonic_s)
+    except Exception as error:  # noqa: BLE001  # as above
+        return (_bug_snapshot(errand.place, errand.cadences[0], error, wall_s, monotonic_s),), None
+    return (scan.snapshot,), scan
 
 
 def not_started(errand: Errand, why: str, clock: Clock) -> Outcome:
@@ -156,11 +164,11 @@ def close_reader(reader: DeviceReader) -> None:
 _bugs_shown: set[str] = set()
 
 
-def _bug_snapshot(errand: Errand, cadence: Cadence, error: Exception, clock: Clock) -> Snapshot:
-    source, subject = errand.source.name, errand.place[1] or "scan"
+def _bug_snapshot(place: tuple[str, str], cadence: Cadence, error: Exception, wall_s: float, monotonic_s: float) -> Snapshot:
+    source, subject = place[0], place[1] or "scan"
     detail = " ".join("".join(traceback.format_exception_only(error)).split())
     if detail not in _bugs_shown and len(_bugs_shown) < 100:
         _bugs_shown.add(detail)
         log.error("bug source=%s device=%s reason=bug", source, subject, exc_info=error)
     fault = Fault(source, subject, Reason.BUG, f"{detail}; this is a bug in fabric-exporter, the log holds the traceback")
-    return Snapshot(Feed(*errand.place, cadence), clock.wall_s(), clock.monotonic_s(), (), (fault,))
+    return Snapshot(Feed(*place, cadence), wall_s, monotonic_s, (), (fault,))

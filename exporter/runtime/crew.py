@@ -16,6 +16,7 @@ from typing import Protocol
 from exporter.catalog import limits
 from exporter.runtime.clock import Clock
 from exporter.runtime.collect import Errand, Outcome, not_started, run_errand
+from exporter.runtime.reader_group import ReaderGroup
 
 WORKERS_MAX = 64
 """Threads beside stuck ones, at most; devices beyond share."""
@@ -34,6 +35,11 @@ class Executor(Protocol):
 
     def run(self, errands: Sequence[Errand], gather_s: float) -> list[Outcome]:
         """Start these and return what has come back within about gather_s, late outcomes of earlier calls included."""
+        ...
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether quick devices may come as a ReaderGroup: only where a group that is held can be abandoned."""
         ...
 
     def busy(self) -> dict[Place, float]:
@@ -56,6 +62,8 @@ class DeposedError(Exception):
 
 class Inline:
     """Runs everything in the calling thread: virtual time, golden files, tests. A hang would hang the caller."""
+
+    takes_groups = False
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -95,11 +103,11 @@ class Crew:
 
     def __init__(self, clock: Clock, *, caller_reads: bool = False) -> None:
         self._clock = clock
-        self._caller_reads = caller_reads
+        self._caller_reads = self.takes_groups = caller_reads
         self._lock = threading.Lock()
         self._term = 0
         self._here: deque[Errand] = deque()
-        self._current: tuple[Place, float] | None = None
+        self._current: tuple[Errand, float] | None = None
         """What the caller reads itself: still to do, and now with its start; guarded by the lock, like the term."""
         self._stuck: dict[Place, float] = {}
         """Places in which a deposed thread is, with their start."""
@@ -148,8 +156,13 @@ class Crew:
                 return False
             self._term += 1
             self._current = None
-            self._stuck[current[0]] = current[1]
-            self._suspects[current[0]] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
+            errand, started_s = current
+            self._out.discard(errand.place)
+            if isinstance(errand.reader, ReaderGroup):
+                errand.reader.abandon()  # from now on the errand's place is that of the member that holds the thread
+            self._out.add(errand.place)
+            self._stuck[errand.place] = started_s
+            self._suspects[errand.place] = (limits.GATHER_MAX_S,) * WAITS_REMEMBERED
             self._out.difference_update([errand.place for errand in self._here])
             self._here = deque()
             return True
@@ -166,7 +179,7 @@ class Crew:
         while errands:
             with self._lock:
                 errand = errands.popleft()
-                self._current = errand.place, clock.monotonic_s()
+                self._current = errand, clock.monotonic_s()
             outcome = run_errand(errand, clock, measure_wait=errand.place in self._suspects)
             self._outcomes.append(outcome)
             with self._lock:

@@ -6,13 +6,17 @@ Knows one source; the sampler goes from ledger to ledger. No threads, no clock: 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from exporter.catalog import limits
 from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
 from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader
 from exporter.runtime.log_once import FaultLog
+from exporter.runtime.reader_group import GROUP, ReaderGroup
 from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, is_due, stale_after_s
 
+GROUP_MIN = 2
+"""Devices a group has, at least."""
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
 
@@ -26,15 +30,29 @@ class _Device:
     elapsed_s: float | None = None
     ok: bool = True
     hung: bool = False
+    plain: bool = False
+    """The last pass was quick and had no fault."""
+    grouped: bool = False
+
+
+@dataclass(slots=True)
+class _Group:
+    """Devices that are read as one errand, their common beats, and what the last pass took for each."""
+
+    reader: ReaderGroup
+    beats: dict[Cadence, Beat]
+    elapsed_s: float = 0.0
 
 
 @dataclass(slots=True)
 class Ledger:
-    """State of one source. Used by one thread."""
+    """State of one source. Used by one thread. With `groups`, devices that are quick and as usual are read as one errand."""
 
     source: Source
     intervals: Intervals
     log: FaultLog
+    groups: bool = False
+    group: _Group | None = None
     devices: dict[str, _Device] = field(default_factory=dict)
     leaving: list[DeviceReader] = field(default_factory=list)
     newest: dict[Feed, tuple[Snapshot, float]] = field(default_factory=dict)
@@ -51,25 +69,38 @@ class Ledger:
         scan is back, only the scan."""
         found: list[Errand] = []
         name = self.source.name
+        self._regroup()
+        if self.group is not None and (name, GROUP) not in busy:
+            cadences = _due_cadences(self.group.beats, now_s, forced)
+            if cadences:
+                found.append(Errand(self.source, self.group.reader, cadences))
         for subject, device in self.devices.items():
-            if busy and (name, subject) in busy:
+            if device.grouped or (busy and (name, subject) in busy):
                 continue
             also = forced if device.reader is not None or Cadence.SLOW in forced else ()
-            cadences = [cadence for cadence, beat in device.beats.items() if is_due(beat, now_s) or cadence in also]
+            cadences = _due_cadences(device.beats, now_s, also)
             if cadences:
-                found.append(Errand(self.source, device.reader, tuple(cadences)))
+                found.append(Errand(self.source, device.reader, cadences))
         return found
 
     def next_due_s(self, busy: Mapping[tuple[str, str], float]) -> float:
         """When the next errand of a free device is due; infinity if none."""
-        beats = (
-            beat for subject, device in self.devices.items() if (self.source.name, subject) not in busy for beat in device.beats.values()
-        )
+        beats = [
+            beat
+            for subject, device in self.devices.items()
+            if not device.grouped and (self.source.name, subject) not in busy
+            for beat in device.beats.values()
+        ]
+        if self.group is not None and (self.source.name, GROUP) not in busy:
+            beats += self.group.beats.values()
         return min((beat.due_s for beat in beats), default=float("inf"))
 
     def absorb(self, outcome: Outcome, now_s: float) -> None:
         """Take in what one errand brought."""
         reader = outcome.errand.reader
+        if isinstance(reader, ReaderGroup):
+            self._absorb_group(reader, outcome, now_s)
+            return
         subject = reader.subject if reader is not None else WHOLE
         device = self.devices.get(subject)
         if device is None or device.reader is not reader:
@@ -80,6 +111,7 @@ class Ledger:
         faulty = any(snapshot.faults for snapshot in outcome.snapshots)
         barren = faulty and reader is not None and not any(snapshot.readings for snapshot in outcome.snapshots)
         device.ok, device.elapsed_s = not barren, outcome.elapsed_s
+        device.plain = not faulty and outcome.waited_s <= limits.PATIENT_WAIT_S and all(snapshot.readings for snapshot in outcome.snapshots)
         self._turn_beats(device, outcome, now_s, barren=barren)
         for snapshot in outcome.snapshots:
             self._keep(device, snapshot)
@@ -113,7 +145,9 @@ class Ledger:
         hung = tuple(subject or "scan" for subject, device in self.devices.items() if device.hung)
         live = [(feed, snapshot) for feed, (snapshot, expires_s) in self.newest.items() if expires_s > now_s]
         fast = [snapshot.monotonic_s for feed, snapshot in live if feed.cadence is Cadence.FAST]
-        duties = [sum(beat.duty for beat in device.beats.values()) for device in devices.values()]
+        duties = [sum([beat.duty for beat in device.beats.values()]) for device in devices.values() if not device.grouped]
+        if self.group is not None:
+            duties.append(sum([beat.duty for beat in self.group.beats.values()]))
         return SourceStatus(
             source=self.source.name,
             up=not hung and all(device.ok for device in self.devices.values()) if self.scanned or hung else None,
@@ -132,6 +166,64 @@ class Ledger:
         self.leaving += [device.reader for device in self.devices.values() if device.reader is not None]
         self.devices.clear()
         self.let_go(busy)
+
+    def _regroup(self) -> None:
+        """Put plain devices of one rhythm together; take a group apart that was abandoned."""
+        group = self.group
+        if group is not None and group.reader.abandoned:
+            self._leave_group([member.subject for member in group.reader.members])
+        if self.groups and self.group is None:
+            self._form_group()
+
+    def _form_group(self) -> None:
+        plain = [device for device in self.devices.values() if device.plain and device.reader is not None and not device.hung]
+        if len(plain) < len(self.devices) - 1 or len(plain) < GROUP_MIN:
+            return  # not everybody is there yet, or there is nothing to gain
+        beats = dict(plain[0].beats)
+        due = {cadence: beat.due_s for cadence, beat in beats.items()}
+        alike = [d for d in plain if {cadence: beat.due_s for cadence, beat in d.beats.items()} == due and _unstretched(d.beats)]
+        if len(alike) >= GROUP_MIN:
+            self.group = _Group(ReaderGroup(self.source, [device.reader for device in alike if device.reader is not None]), beats)
+            for device in alike:
+                device.grouped = True
+
+    def _leave_group(self, subjects: Iterable[str]) -> None:
+        """These devices go on by themselves, in the group's rhythm; the others stay together."""
+        group = self.group
+        if group is None:
+            return
+        gone = set(subjects)
+        for subject in gone & self.devices.keys():
+            device = self.devices[subject]
+            device.grouped = device.plain = False
+            device.beats = dict(group.beats)
+        members = [member for member in group.reader.members if member.subject not in gone]
+        self.group = _Group(ReaderGroup(self.source, members), group.beats, group.elapsed_s) if members else None
+
+    def _absorb_group(self, reader: ReaderGroup, outcome: Outcome, now_s: float) -> None:
+        group = self.group
+        if reader.abandoned or group is None or group.reader is not reader:
+            held = self.devices.get(reader.subject)
+            if held is not None and held.hung:
+                held.hung = False
+                self.log.answers_again(self.source.name, reader.subject, outcome.elapsed_s)
+            return  # what it brings is late, and the others have been read since
+        group.elapsed_s = each_s = outcome.elapsed_s / len(reader.members)
+        stale_s: dict[Cadence, float] = {}
+        for cadence in outcome.errand.cadences:
+            beat = group.beats[cadence] = after_pass(group.beats[cadence], now_s, each_s, barren=False)
+            stale_s[cadence] = stale_after_s(beat)
+        odd = [snapshot for snapshot in outcome.snapshots if snapshot.faults or not snapshot.readings]
+        self.newest.update(
+            [(snapshot.feed, (snapshot, snapshot.monotonic_s + stale_s[snapshot.feed.cadence])) for snapshot in outcome.snapshots]
+        )
+        self.last_success_wall_s = max(self.last_success_wall_s or 0.0, outcome.snapshots[0].wall_s) if outcome.snapshots else None
+        if each_s > limits.PATIENT_WAIT_S or not _unstretched(group.beats):
+            self._leave_group([member.subject for member in reader.members])
+        elif odd:
+            self._leave_group({snapshot.feed.subject for snapshot in odd})
+        for snapshot in odd:
+            self._keep(self.devices[snapshot.feed.subject], snapshot)
 
     def _turn_beats(self, device: _Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
         """Give each cadence's beat its next time. A pass of several is shared out so: the quicker beats cost what they last cost alone,
@@ -174,6 +266,8 @@ class Ledger:
     def _take_scan(self, readers: Iterable[DeviceReader], now_s: float) -> None:
         found = {reader.subject: reader for reader in readers}
         for subject in [s for s, d in self.devices.items() if d.reader is not None and found.get(s) is not d.reader]:
+            if self.devices[subject].grouped:
+                self._leave_group([subject])
             gone = self.devices.pop(subject)
             if gone.reader is not None:
                 self.leaving.append(gone.reader)
@@ -188,3 +282,11 @@ class Ledger:
         for fault in listed:
             self.faults[fault.reason] = self.faults.get(fault.reason, 0) + 1
         self.log.write(listed)
+
+
+def _due_cadences(beats: Mapping[Cadence, Beat], now_s: float, also: Collection[Cadence]) -> tuple[Cadence, ...]:
+    return tuple([cadence for cadence, beat in beats.items() if is_due(beat, now_s) or cadence in also])
+
+
+def _unstretched(beats: Mapping[Cadence, Beat]) -> bool:
+    return all(beat.stretch == 1 for beat in beats.values())

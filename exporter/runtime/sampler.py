@@ -32,7 +32,7 @@ class Sampler:
         self._board = board
         self._own_readings = own_readings
         fault_log = FaultLog()
-        self._ledgers = [Ledger(source, intervals, fault_log) for source, intervals in sources]
+        self._ledgers = [Ledger(source, intervals, fault_log, groups=executor.takes_groups) for source, intervals in sources]
         shortest_s = min((intervals.fast_s for _, intervals in sources), default=limits.STALE_MIN_S)
         self._shortest_s = shortest_s
         self._gather_s = min(limits.GATHER_RATIO * shortest_s, limits.GATHER_MAX_S)

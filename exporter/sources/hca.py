@@ -20,7 +20,7 @@ from exporter.sources.sysfs import Files
 
 SOURCE = "infiniband"
 _FULL_DRIVERS = frozenset({"mlx4_core", "mlx5_core", "mlx4_ib", "mlx5_ib"})
-_NO_SWEEP: tuple[None, float, list[int]] = (None, 0.0, [])
+_NO_SWEEP = (None, 0.0)
 _INFO_FILES = ("board_id", "fw_ver", "hca_type")
 
 
@@ -37,7 +37,7 @@ class HcaReader:
         self._limited: bool | None = None
         self._layout: HcaLayout | None = None
         self._list_again_s = float("-inf")
-        self._sweeps: dict[tuple[Cadence, ...], tuple[Sweep | None, float, list[int]]] = {}
+        self._sweeps: dict[tuple[Cadence, ...], tuple[Sweep, float]] = {}
         self._texts = FileSet(files, f"{CLASS}/{name}", _INFO_FILES, changed=self._sweeps.clear)
         self._feeds = {cadence: Feed(SOURCE, self.subject, cadence) for cadence in self.cadences}
         self._is_unlisted = False
@@ -51,27 +51,20 @@ class HcaReader:
 
     def read_together(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
         """One pass of each cadence, in one sweep while all is as usual."""
-        sweep, until_s, counts = self._sweeps.get(cadences, _NO_SWEEP)
-        found = sweep.read() if sweep is not None and monotonic_s < until_s else None
-        if found is not None:
-            snapshots = []
-            first = 0
-            for cadence, count in zip(cadences, counts, strict=True):
-                kept = tuple([reading for reading in found[first : first + count] if reading.values])
-                snapshots.append(Snapshot(self._feeds[cadence], wall_s, monotonic_s, kept))
-                first += count
-            return tuple(snapshots)
+        sweep, until_s = self._sweeps.get(cadences, _NO_SWEEP)
+        if sweep is not None and monotonic_s < until_s:
+            snapshots = sweep.read(wall_s, monotonic_s)
+            if snapshots is not None:
+                return snapshots
         slowly = tuple(self._read_slowly(cadence, wall_s, monotonic_s) for cadence in cadences)
         if self._layout is not None and not any(snapshot.faults for snapshot in slowly):
             self._sweeps[cadences] = self._sweep_of(cadences)
         return slowly
 
-    def _sweep_of(self, cadences: tuple[Cadence, ...]) -> tuple[Sweep, float, list[int]]:
-        """The quick way through these cadences, how long it is good for, and how many parts belong to each."""
-        parts = [self._parts(cadence) for cadence in cadences]
-        sweep = Sweep(self._files, SOURCE, [part for some in parts for part in some])
-        until_s = min(sweep.until_s, self._list_again_s) if Cadence.SLOW in cadences else sweep.until_s
-        return sweep, until_s, [len(some) for some in parts]
+    def _sweep_of(self, cadences: tuple[Cadence, ...]) -> tuple[Sweep, float]:
+        """The quick way through these cadences, and how long it is good for."""
+        sweep = Sweep(self._files, SOURCE, {self._feeds[cadence]: self._parts(cadence) for cadence in cadences})
+        return sweep, min(sweep.until_s, self._list_again_s) if Cadence.SLOW in cadences else sweep.until_s
 
     def _parts(self, cadence: Cadence) -> list[Part]:
         if cadence is Cadence.SLOW:

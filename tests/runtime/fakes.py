@@ -104,6 +104,12 @@ class Hanging:
         """What hangs, and since when."""
         return {place: started_s for place, (_, started_s) in self.running.items()}
 
+    takes_groups = False
+
+    def depose(self, stuck_for_s: float) -> bool:  # noqa: ARG002  # same shape as Crew
+        """Nobody calls it here."""
+        return False
+
     def stop(self) -> None:
         """Nothing to stop."""
 

@@ -323,9 +323,7 @@ def test_stop_ends_idle_threads_and_leaves_the_stuck_one(thicket: Thicket) -> No
     hang.released.set()
 
 
-def test_without_a_thread_to_be_had_devices_are_faulty_and_nothing_raises(
-    thicket: Thicket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_thread_to_be_had_devices_are_faulty_and_nothing_raises(thicket: Thicket, monkeypatch: pytest.MonkeyPatch) -> None:
     """TasksMax or a pids cgroup: the sampler must outlive it, and say so."""
     crew, readers = thicket.crew(), devices(2)
 

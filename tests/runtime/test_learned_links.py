@@ -61,9 +61,7 @@ def test_readers_never_write(tmp_path: Path) -> None:
 def test_an_entry_that_is_not_ours_costs_only_itself(tmp_path: Path, entry: object) -> None:
     """The next one is believed."""
     good = {"identity": CARD, "since_wall_s": START_S, "transfers_per_s": 32_000_000_000, "lanes": 8}
-    (tmp_path / FILE).write_text(
-        json.dumps({"version": VERSION, "links": {ADDRESS: entry, "0000:42:00.0": good}}), encoding="utf-8"
-    )
+    (tmp_path / FILE).write_text(json.dumps({"version": VERSION, "links": {ADDRESS: entry, "0000:42:00.0": good}}), encoding="utf-8")
     links = _links(tmp_path)
 
     assert links.believed(ADDRESS, CARD, START_S + LEARN_LINK_AFTER_S) == UNKNOWN
@@ -83,9 +81,7 @@ def test_a_slot_that_is_wired_narrow_is_expected_narrow_after_a_week_and_a_fault
     """Both ends claim sixteen lanes; only watching can tell that eight are all there are."""
     narrow = link(lanes=8)
     bus = Bus(switch_pair(gpu=narrow, gpu_port=narrow), learned=LearnedLinks(None))
-    widths = [
-        bus.read(now_s, START_S + now_s)["gpu0", "upstream"]["pcie_width_expected"] for now_s in (0.0, 15.0, LEARN_LINK_AFTER_S)
-    ]
+    widths = [bus.read(now_s, START_S + now_s)["gpu0", "upstream"]["pcie_width_expected"] for now_s in (0.0, 15.0, LEARN_LINK_AFTER_S)]
 
     assert widths == [16, 16, 8]
 

@@ -68,9 +68,7 @@ def test_message_survives_json(message: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["logfmt", "json"])
-def test_set_up_writes_to_stderr_once_however_often_it_is_called(
-    form: str, capsys: pytest.CaptureFixture[str], records: Records
-) -> None:
+def test_set_up_writes_to_stderr_once_however_often_it_is_called(form: str, capsys: pytest.CaptureFixture[str], records: Records) -> None:
     """A reload sets it up again."""
     for _ in range(3):
         set_up("info", form)

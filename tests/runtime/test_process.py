@@ -30,9 +30,7 @@ def test_state_directory_that_is_there_keeps_its_files(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["links.json"]
 
 
-@pytest.mark.parametrize(
-    "name", ["file", "file/below", "loop/below", "x" * 300, "nul\0byte", "lone\ud800surrogate", "/proc/fabric"]
-)
+@pytest.mark.parametrize("name", ["file", "file/below", "loop/below", "x" * 300, "nul\0byte", "lone\ud800surrogate", "/proc/fabric"])
 def test_state_directory_that_cannot_be_written_is_a_line_and_no_exception(tmp_path: Path, name: str) -> None:
     """It says which directory, why, and what to do. (Root may write where a mode forbids it, so no mode is tried here.)"""
     (tmp_path / "file").write_text("")

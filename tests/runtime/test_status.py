@@ -20,9 +20,12 @@ def test_status_shows_what_is_known() -> None:
     """Age by monotonic time."""
     found = values(FULL)
 
-    assert [
-        found[f"exporter_{name}", "s"] for name in ("source_up", "source_devices", "source_devices_hung", "sample_age_seconds")
-    ] == [1, 3, 1, 1.0]
+    assert [found[f"exporter_{name}", "s"] for name in ("source_up", "source_devices", "source_devices_hung", "sample_age_seconds")] == [
+        1,
+        3,
+        1,
+        1.0,
+    ]
 
 
 def test_status_leaves_out_what_is_not_known() -> None:
@@ -60,6 +63,4 @@ def test_every_number_of_ours_fits_its_row() -> None:
     """No key is unknown to the catalogue, no label is missing."""
     readings: list[Reading] = [*status_readings([FULL], 5.0), identity_reading(Identity(True, True, True, 1.0))]  # noqa: FBT003
 
-    assert all(
-        label_pairs(CATALOGUE[metric_key(key)], reading.entity, key) is not None for reading in readings for key in reading.values
-    )
+    assert all(label_pairs(CATALOGUE[metric_key(key)], reading.entity, key) is not None for reading in readings for key in reading.values)

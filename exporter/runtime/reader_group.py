@@ -1,0 +1,62 @@
+"""Quick devices of one source, read as one errand: what a pass costs beside its reads is then paid once and not for each device.
+
+If one of them holds the thread, the group is abandoned: the held thread stops after the read that holds it, and the others can be read by
+another thread at once. Knows no schedule; the ledger decides who belongs to a group.
+"""
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Snapshot
+from exporter.runtime.collect import DeviceReader, Source, read_guarded
+
+GROUP = "(group)"
+"""Subject of a group while it is whole. No device can be named so."""
+
+
+class ReaderGroup:
+    """A DeviceReader of several DeviceReaders. Its Snapshots are those of its members, in their order."""
+
+    cadences: Sequence[Cadence] = tuple(Cadence)
+
+    def __init__(self, source: Source, members: Sequence[DeviceReader]) -> None:
+        self.members = tuple(members)
+        self._reads = [(member, getattr(member, "read_together", partial(read_guarded, source, member))) for member in members]
+        self._source = source
+        self._lock = threading.Lock()
+        self._at: DeviceReader | None = None
+        self.abandoned = False
+
+    @property
+    def subject(self) -> str:
+        """GROUP; once abandoned, the member that held the thread."""
+        return self._at.subject if self.abandoned and self._at is not None else GROUP
+
+    def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
+        """Not how a group is read: it has a Snapshot for each member."""
+        raise NotImplementedError
+
+    def read_together(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
+        """One Snapshot for each member and cadence; less if the group was abandoned meanwhile."""
+        found: list[Snapshot] = []
+        lock = self._lock
+        for member, read in self._reads:
+            with lock:
+                if self.abandoned:
+                    break
+                self._at = member
+            try:
+                found += read(cadences, wall_s, monotonic_s)
+            except Exception:  # noqa: BLE001  # it comes again within read_guarded, which makes a Fault of it
+                found += read_guarded(self._source, member, cadences, wall_s, monotonic_s)
+        return tuple(found)
+
+    def abandon(self) -> None:
+        """Let no member be read any more by the thread that is in here now."""
+        with self._lock:
+            self.abandoned = True
+
+    def close(self) -> None:
+        """Members close themselves."""
