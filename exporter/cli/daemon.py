@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from exporter import __version__
-from exporter.cli.compose import pages_of, sources_of
+from exporter.cli.compose import ethtool_of, pages_of, sources_of
+from exporter.cli.memory import forgetful, kept, state_path
 from exporter.config.load import Loaded
 from exporter.config.mistake import ConfigError
 from exporter.config.schema import Config
@@ -44,25 +45,35 @@ class Daemon:
         self._reloading = threading.Lock()
         self._reload_ok = True
         self._loaded_wall_s = clock.wall_s()
+        self._state = StateDir("", "not opened yet")
+        self._memory = forgetful()
         self._adopt(first.config)
 
     def _adopt(self, config: Config) -> None:
         """Make sources, sampler and pages for a configuration and start them."""
         self.config = config
-        self._state: StateDir = open_state_dir(config.state.dir)
-        if self._state.problem:
-            log.warning("%s", self._state.problem)
+        self._remember(config)
         root = self._simulated_root or config.sources.sysfs_root
-        sources = sources_of(config, RealFiles(root, self._keep_files), root)
+        files = RealFiles(root, self._keep_files)
+        sources = sources_of(config, files, ethtool_of(config, files), self._memory, root)
         self._pages = pages_of(config, self._process_numbers, [source.name for source, _ in sources])
         self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings)
         self._started_s = self._clock.monotonic_s()
         self._sampler.start()
 
+    def _remember(self, config: Config) -> None:
+        """Open the state directory, and what is kept in it unless that is open already: a reload must not rename a GPU."""
+        state = open_state_dir(state_path(config))
+        if state.problem:
+            log.warning("%s", state.problem)
+        if state != self._state:
+            self._state, self._memory = state, kept(state)
+
     def stop(self) -> list[str]:
         """Stop sampling; idle threads end. Returns the places whose read still has not come back: their threads end with the process."""
         self._sampler.stop()
         self._crew.stop()
+        self._memory.settle()
         return sorted("/".join(place) for place in self._crew.busy())
 
     def reload(self) -> None:
@@ -109,5 +120,7 @@ class Daemon:
         return landing(self.scene(), __version__, simulated=self._simulated_root is not None, now_wall_s=self._clock.wall_s())
 
     def _own_readings(self) -> tuple[Reading, ...]:
+        """Asked for once a tick, by the thread that publishes and may wait for the disk."""
+        self._memory.settle()
         identity = Identity(self._simulated_root is not None, self._state.writable, self._reload_ok, self._loaded_wall_s)
         return (identity_reading(identity),)

@@ -2,19 +2,22 @@
 
 import argparse
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from exporter.catalog import CATALOGUE
-from exporter.catalog.hw_events import HW_EVENTS_KNOWN
+from exporter.catalog.ethernet_events import ETHERNET_EVENTS, EthernetEvent
+from exporter.catalog.ethtool_names import LEFT_OUT
+from exporter.catalog.hw_events import HW_EVENTS_KNOWN, HwEvent
 from exporter.cli.exits import Exit
 from exporter.model.metric import Metric, Unit
 
 AREAS: Mapping[str, str] = {
     "fabric_infiniband_": "InfiniBand and RoCE",
-    "fabric_ethernet_": "Ethernet",
+    "fabric_ethernet_": "Ethernet, and what it adds to RoCE",
     "fabric_nvlink_": "NVLink",
     "fabric_gpu_": "GPUs",
-    "fabric_pcie_": "PCIe",
+    "fabric_pcie_": "PCIe links of GPUs, RDMA devices and NICs",
     "fabric_link_": "Links",
     "fabric_node_": "Node",
     "fabric_exporter_": "The exporter itself",
@@ -28,6 +31,22 @@ BORROWED: Mapping[str, str] = {
     "python_info": "Version and implementation of Python; value is always 1.",
 }
 """Series that prometheus_client's own collectors add to the page, unless exposition.exporter_metrics is false."""
+
+Event: TypeAlias = HwEvent | EthernetEvent
+HW_EVENTS_WORDS = """\
+Values of the label `event` of `fabric_infiniband_hw_events_total` whose meaning is known; others are shown under the driver's own name."""
+ETHERNET_EVENTS_WORDS = """\
+Every value of the label `event` of `fabric_ethernet_events_total`. The first are the kernel's (`statistics/`), the others the driver's own
+(`ethtool -S`); an interface has those that its driver has."""
+EVENT_LISTS: Sequence[tuple[str, str, Mapping[str, Event]]] = (
+    ("Known RDMA driver events", HW_EVENTS_WORDS, HW_EVENTS_KNOWN),
+    ("Ethernet events", ETHERNET_EVENTS_WORDS, ETHERNET_EVENTS),
+)
+"""Title, what stands above the list, and events by name."""
+LEFT_OUT_TITLE = "Ethernet statistics left out"
+LEFT_OUT_WORDS = """\
+What `ethtool -S` has and is not shown, as patterns of the whole name. A driver that does not stand
+here is not asked for statistics at all; the files of its interfaces are read."""
 
 NO_RAW = "computed by the exporter"
 TEXT_WIDTH = 100
@@ -56,13 +75,26 @@ def run(args: argparse.Namespace) -> int:
 def markdown() -> str:
     """The reference as Markdown, ending in a newline."""
     parts = [HEAD, *(f"## {area}\n\n" + "\n".join(map(_entry, rows)) for area, rows in areas().items())]
-    events = "\n".join(f"| `{name}` | {event.help} | {event.role.value if event.role else ''} |" for name, event in HW_EVENTS_KNOWN.items())
-    parts.append(f"## Known driver events\n\nValues of the label `event` whose meaning is known; others are shown under the driver's own "
-                 f"name.\n\n| event | meaning | role in the rules |\n|---|---|---|\n{events}\n")  # fmt: skip
-    borrowed = "\n".join(f"| `{name}` | {words} |" for name, words in BORROWED.items())
+    parts += [f"## {title}\n\n{words}\n\n{_table(('event', 'meaning', 'role in the rules'), _event_cells(events))}"
+              for title, words, events in EVENT_LISTS]  # fmt: skip
+    parts += [f"## {LEFT_OUT_TITLE}\n\n{LEFT_OUT_WORDS}\n\n{_table(('driver', 'statistic', 'why'), _left_out_cells())}"]
     parts.append("## Process and Python\n\nFrom prometheus_client's collectors; `--web.disable-exporter-metrics` leaves them out.\n\n"
-                 f"| series | meaning |\n|---|---|\n{borrowed}\n")  # fmt: skip
+                 + _table(("series", "meaning"), ((f"`{name}`", words) for name, words in BORROWED.items())))  # fmt: skip
     return "\n".join(parts)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, ending in a newline; a bar in a cell is written so that it stays in it."""
+    lines = (heads, ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows))
+    return "".join(f"|{'|'.join(row)}|\n" if row[0] == "---" else f"| {' | '.join(row)} |\n" for row in lines)
+
+
+def _event_cells(events: Mapping[str, Event]) -> Iterator[tuple[str, str, str]]:
+    yield from ((f"`{name}`", event.help, event.role.value if event.role else "") for name, event in events.items())
+
+
+def _left_out_cells() -> Iterator[tuple[str, str, str]]:
+    yield from ((f"`{driver}`", f"`{pattern}`", why) for driver, patterns in LEFT_OUT.items() for pattern, why in patterns.items())
 
 
 def plain() -> str:
@@ -102,9 +134,15 @@ def _plain_lines() -> Iterator[str]:
             yield f"  {row.name:<{width}}  {row.kind.exposed_type:<7}  {row.tier.name.lower():<9}  {{{','.join(row.labels)}}}"
             yield textwrap.fill(row.help, TEXT_WIDTH, initial_indent="      ", subsequent_indent="      ")
         yield ""
-    yield "Known driver events (label event)\n"
-    event_width = max(map(len, HW_EVENTS_KNOWN))
-    yield from (f"  {name:<{event_width}}  {event.help}" for name, event in HW_EVENTS_KNOWN.items())
+    for title, _, events in EVENT_LISTS:
+        yield f"{title} (label event)\n"
+        event_width = max(map(len, events))
+        yield from (f"  {name:<{event_width}}  {event.help}" for name, event in events.items())
+        yield ""
+    yield f"{LEFT_OUT_TITLE}\n"
+    pattern_width = max(len(pattern) for patterns in LEFT_OUT.values() for pattern in patterns)
+    yield from (f"  {driver:<10}  {pattern:<{pattern_width}}  {why}"
+                for driver, patterns in LEFT_OUT.items() for pattern, why in patterns.items())  # fmt: skip
     yield "\nProcess and Python (prometheus_client)\n"
     borrowed_width = max(map(len, BORROWED))
     yield from (f"  {name:<{borrowed_width}}  {words}" for name, words in BORROWED.items())

@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Callable
 
 from exporter.catalog import CATALOGUE
-from exporter.cli.compose import sources_of
+from exporter.cli.compose import ethtool_of, sources_of
 from exporter.cli.exits import Exit
+from exporter.cli.memory import forgetful, looked_up
 from exporter.cli.options import add_options, duration_argument, loaded
 from exporter.cli.timing import PASSES, CostRecorder, timing_table
 from exporter.config.mistake import Mistake, error_of
@@ -31,6 +32,7 @@ from exporter.runtime.open_files import raise_limit
 from exporter.runtime.pause import pause
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.status import Identity, identity_reading
+from exporter.runtime.timed_ethtool import TimedEthtool
 from exporter.runtime.timed_files import TimedFiles
 from exporter.simulator.node import SimulatedNode
 from exporter.simulator.profiles import profile_named
@@ -77,9 +79,10 @@ def _timed(config: Config) -> int:
         raise error_of((Mistake("--timing", "measures this machine's reads; leave --simulate away"),))
     clock = SystemClock()
     files = TimedFiles(RealFiles(config.sources.sysfs_root, raise_limit()), clock)
+    ethtool = TimedEthtool(ethtool_of(config, files), clock)
     recorder = CostRecorder(Crew(clock))
     board = Board()
-    sources = sources_of(config, files, config.sources.sysfs_root)
+    sources = sources_of(config, files, ethtool, looked_up(config), config.sources.sysfs_root)
     sampler = Sampler(sources, clock, recorder, board)
     sampler.tick()
     for _ in range(PASSES):
@@ -88,7 +91,7 @@ def _timed(config: Config) -> int:
     scene = board.current(clock.monotonic_s())
     sampler.stop()
     recorder.stop()
-    print(timing_table(recorder.passes, files.costs, {source.name: intervals for source, intervals in sources}), end="")
+    print(timing_table(recorder.passes, files.costs | ethtool.costs, {source.name: intervals for source, intervals in sources}), end="")
     return _exit_of(scene)
 
 
@@ -113,7 +116,9 @@ def _two_passes(config: Config, files: Files, clock: Clock, executor: Executor, 
     simulated = config.simulate.profile is not None
     board = Board()
     root = "the simulated node's /sys" if simulated else config.sources.sysfs_root
-    sampler = Sampler(sources_of(config, files, root), clock, executor, board, lambda: (identity_reading(Identity(simulated)),))
+    memory = forgetful() if simulated else looked_up(config)
+    sources = sources_of(config, files, ethtool_of(config, files), memory, root)
+    sampler = Sampler(sources, clock, executor, board, lambda: (identity_reading(Identity(simulated)),))
     sampler.tick()
     wait()
     sampler.tick_all()
@@ -148,9 +153,12 @@ def _write_whole(path: str, text: str) -> None:
 
 
 def _exit_of(scene: Scene) -> Exit:
+    """4 without any device of any source; a plain Ethernet NIC is one. Sources that found nothing say so on stderr, one line each."""
+    for status in scene.sources:
+        if not status.devices:
+            print(f"{status.source}: found nothing; looked for {status.looked_for}", file=sys.stderr)
     if not any(status.devices for status in scene.sources):
-        for status in scene.sources:
-            print(f"no supported hardware; looked for {status.looked_for}", file=sys.stderr)
+        print("no supported hardware", file=sys.stderr)
         return Exit.NO_HARDWARE
     failed = {reason for status in scene.sources for reason, count in status.faults.items() if count} - NORMAL_ABSENCES
     return Exit.PARTIAL if failed else Exit.OK

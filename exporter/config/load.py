@@ -1,6 +1,6 @@
 """The configuration in force: flags > environment > file > defaults, and where each value came from. Reports every mistake at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from typing import Any
@@ -8,13 +8,15 @@ from typing import Any
 from exporter.config.duration import format_duration
 from exporter.config.layers import NO_LAYER, Given, environment_layer, file_layer, flag_layer
 from exporter.config.mistake import ConfigError, Mistake, error_of
-from exporter.config.options import OPTIONS, yaml_name
+from exporter.config.options import OPTIONS, SECTIONS, yaml_name
 from exporter.config.schema import Config
 from exporter.config.yaml_lines import parse, read_file
 from exporter.model.address import TcpAddress, parse_address
 
 DEFAULT = "default"
 """Origin of a value that nobody gave."""
+INTERVALS = ("fast_interval", "normal_interval", "slow_interval")
+"""Names of a source's intervals, shortest first; not every source has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +71,30 @@ def _contradictions(config: Config, origins: Mapping[str, str]) -> list[Mistake]
     if config.web.config_file is not None:
         found.append(_mistake("web.config_file", "not supported yet: TLS and passwords arrive with a later version", origins))
     found.extend(_address_conflicts(config, origins))
-    infiniband = config.sources.infiniband
-    intervals = (("fast_interval", infiniband.fast_interval_s), ("normal_interval", infiniband.normal_interval_s),
-                 ("slow_interval", infiniband.slow_interval_s))  # fmt: skip
-    for (shorter, shorter_s), (longer, longer_s) in pairwise(intervals):
-        if shorter_s > longer_s:
-            path = f"sources.infiniband.{shorter}"
-            problem = f"{format_duration(shorter_s)} is longer than {longer}, {format_duration(longer_s)}; set both"
-            if origins[path] == DEFAULT:
-                path = f"sources.infiniband.{longer}"
-                problem = f"{format_duration(longer_s)} is shorter than {shorter}, {format_duration(shorter_s)}; set both"
-            found.append(_mistake(path, problem, origins))
+    for section in sorted(SECTIONS):
+        paths = [f"{section}.{name}" for name in INTERVALS if f"{section}.{name}" in OPTIONS]
+        found.extend(_interval_conflicts(paths, config, origins))
     return found
+
+
+def _interval_conflicts(paths: Sequence[str], config: Config, origins: Mapping[str, str]) -> list[Mistake]:
+    """Intervals of one source, shortest first, that are not in this order."""
+    found: list[Mistake] = []
+    for shorter, longer in pairwise(paths):
+        shorter_s, longer_s = (float(str(OPTIONS[path].value(config))) for path in (shorter, longer))
+        if shorter_s <= longer_s:
+            continue
+        if origins[shorter] == DEFAULT:
+            problem = f"{format_duration(longer_s)} is shorter than {_name(shorter)}, {format_duration(shorter_s)}; set both"
+            found.append(_mistake(longer, problem, origins))
+        else:
+            problem = f"{format_duration(shorter_s)} is longer than {_name(longer)}, {format_duration(longer_s)}; set both"
+            found.append(_mistake(shorter, problem, origins))
+    return found
+
+
+def _name(path: str) -> str:
+    return path.rpartition(".")[2]
 
 
 def _address_conflicts(config: Config, origins: Mapping[str, str]) -> list[Mistake]:

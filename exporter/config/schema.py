@@ -126,6 +126,76 @@ class Infiniband:
 
 
 @dataclass(frozen=True, slots=True)
+class Ethernet:
+    """Ethernet ports below /sys/class/net, and what their drivers say by ethtool."""
+
+    enabled: bool = option(
+        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: pause and discards of a RoCE port stand nowhere else."
+    )
+    normal_interval_s: float = option(
+        15.0,
+        duration(10, 86_400),
+        "How often carrier, errors and the driver's statistics (ethtool) are read; at least 10s.",
+        "As often as Prometheus asks; the statistics of one port may take the driver a millisecond and its lock.",
+    )
+    slow_interval_s: float = option(
+        300.0,
+        INTERVAL,
+        "How often identity (driver, place, MTU, bond) is read; not shorter than normal_interval.",
+        "It changes with a person's command, and the series of an hour ago still tell.",
+    )
+    include: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "Interfaces to read: regular expressions that match the whole name of the interface, also where it feeds an RDMA device.",
+        "Empty: nothing is missed by default.",
+        Spelling("--sources.ethernet.include"),
+    )
+    exclude: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "Interfaces to leave alone, also if included; applied before any of their files is opened or their driver is asked.",
+        "Empty: nothing is missed by default.",
+        Spelling("--sources.ethernet.exclude"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pcie:
+    """PCIe links of GPUs, RDMA devices and NICs, and of every bridge above them, below /sys/bus/pci."""
+
+    enabled: bool = option(
+        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: a link that trained too narrow is logged nowhere."
+    )
+    normal_interval_s: float = option(
+        15.0,
+        INTERVAL,
+        "How often link speed, link width and error counts (AER) are read.",
+        "As often as Prometheus asks; a link changes seldom.",
+    )
+    slow_interval_s: float = option(
+        300.0,
+        INTERVAL,
+        "How often each device's place is read; not shorter than normal_interval.",
+        "It changes with a reboot or a hot plug, which is noticed at once anyway.",
+    )
+    include: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "Devices to read: regular expressions that match the whole name (gpu0, mlx5_0, eno1). Empty: all.",
+        "Empty: nothing is missed by default.",
+        Spelling("--sources.pcie.include"),
+    )
+    exclude: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "Devices to leave alone, also if included; bridges that they share with others are read.",
+        "Empty: nothing is missed by default.",
+        Spelling("--sources.pcie.exclude"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
     """Where the hardware is read."""
 
@@ -136,6 +206,8 @@ class Sources:
         "/proc", PATH, "Where procfs is mounted.", "The kernel's own place; /host/proc in a container.", Spelling("--procfs-root")
     )
     infiniband: Infiniband = field(default_factory=Infiniband)
+    ethernet: Ethernet = field(default_factory=Ethernet)
+    pcie: Pcie = field(default_factory=Pcie)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,5 +278,5 @@ class Config:
 
 
 NOT_YET = frozenset({"expect", "topology", "signals", "probes", "jobs", "recorder",
-                     "sources.ethernet", "sources.pcie", "sources.nvml", "sources.nvlink"})  # fmt: skip
+                     "sources.nvml", "sources.nvlink"})  # fmt: skip
 """Sections that later versions bring: a file that has them was written for another version, not mistyped."""

@@ -26,8 +26,7 @@ class Reading(NamedTuple):
     values: Mapping[SeriesKey, Number]
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(NamedTuple):
     """Where a Snapshot comes from: one source, one subject (a device; "" for the source as a whole), one cadence."""
 
     source: str

@@ -141,22 +141,29 @@ class Ledger:
 
     def status(self, now_s: float) -> SourceStatus:
         """How the source is doing; its oldest sample is the oldest that is still on the page."""
-        devices = {subject: device for subject, device in self.devices.items() if subject != WHOLE}
-        hung = tuple(subject or "scan" for subject, device in self.devices.items() if device.hung)
-        live = [(feed, snapshot) for feed, (snapshot, expires_s) in self.newest.items() if expires_s > now_s]
-        fast = [snapshot.monotonic_s for feed, snapshot in live if feed.cadence is Cadence.FAST]
-        duties = [sum([beat.duty for beat in device.beats.values()]) for device in devices.values() if not device.grouped]
+        hung: list[str] = []
+        all_ok, longest_s, busiest = True, 0.0, 0.0
+        for subject, device in self.devices.items():
+            all_ok = all_ok and device.ok
+            longest_s = max(longest_s, device.elapsed_s or 0.0)
+            if device.hung:
+                hung.append(subject or "scan")
+            if subject != WHOLE and not device.grouped:
+                busiest = max(busiest, sum([beat.duty for beat in device.beats.values()]))
         if self.group is not None:
-            duties.append(sum([beat.duty for beat in self.group.beats.values()]))
+            busiest = max(busiest, sum([beat.duty for beat in self.group.beats.values()]))
+            longest_s = max(longest_s, self.group.elapsed_s)
+        fast = [s.monotonic_s for feed, (s, expires_s) in self.newest.items() if feed.cadence is Cadence.FAST and expires_s > now_s]
+        known = len(self.devices) > 1
         return SourceStatus(
             source=self.source.name,
-            up=not hung and all(device.ok for device in self.devices.values()) if self.scanned or hung else None,
-            devices=len(devices) if self.scanned else None,
-            hung=hung,
+            up=not hung and all_ok if self.scanned or hung else None,
+            devices=len(self.devices) - 1 if self.scanned else None,
+            hung=tuple(hung),
             last_success_wall_s=self.last_success_wall_s,
             oldest_sample_monotonic_s=min(fast, default=None),
-            duration_s=max((device.elapsed_s for device in self.devices.values() if device.elapsed_s is not None), default=None),
-            duty_ratio=max(duties, default=None),
+            duration_s=longest_s if self.scanned else None,
+            duty_ratio=busiest if known else None,
             faults=dict(self.faults),
             looked_for=self.source.looked_for,
         )

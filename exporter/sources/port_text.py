@@ -42,8 +42,11 @@ class Rate:
 
     @property
     def lane_bytes_per_s(self) -> float | None:
-        """Printed rate of one lane in bytes per second; None without a width."""
-        return None if not self.width_lanes else self.bytes_per_s / self.width_lanes
+        """Printed rate of one lane in bytes per second, a whole number where it is one; None without a width."""
+        if not self.width_lanes:
+            return None
+        whole, rest = divmod(self.bytes_per_s, self.width_lanes)
+        return self.bytes_per_s / self.width_lanes if rest else whole
 
     def data_bytes_per_s(self, *, coded: bool) -> float:
         """Data bytes per second. `coded` is True for the InfiniBand link layer only: a 10GbE NIC prints `10 Gb/sec (1X QDR)` and that
