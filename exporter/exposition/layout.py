@@ -7,19 +7,19 @@ would keep the first and drop the second without a word.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
+from functools import lru_cache
+from operator import itemgetter
 
 from exporter.exposition.choice import choose
 from exporter.exposition.selection import EXPORTER, Selection
 from exporter.exposition.text import head_of, number_text, series_of
 from exporter.model.metric import Metric
-from exporter.model.snapshot import Number, Reading, Scene
+from exporter.model.snapshot import Feed, FixedValues, Number, Reading, Scene
 
 PLAIN_NUMBERS = frozenset({int, float})
 """Types that `str` writes as number_text does, as long as they are finite."""
 PART_PIECES = 1024
 """About 50 KB, small enough for the allocator to keep and reuse."""
-_BY_FEED = attrgetter("feed.source", "feed.subject", "feed.cadence")
 
 
 @dataclass(slots=True)
@@ -53,20 +53,27 @@ class Layout:
         return pieces
 
 
+@lru_cache(4)
+def _in_order(feeds: tuple[Feed, ...]) -> list[Feed]:
+    """By source, subject and cadence. The same feeds come pass after pass."""
+    return sorted(feeds)
+
+
 def selected_readings(scene: Scene, selection: Selection) -> list[Reading]:
     """Readings of the sources a selection wants, in a stable order; the exporter's own last."""
-    snapshots = sorted(scene.snapshots.values(), key=_BY_FEED)
-    if selection.sources:
-        snapshots = [snapshot for snapshot in snapshots if selection.wants_source(snapshot.feed.source)]
-    readings = [reading for snapshot in snapshots for reading in snapshot.readings]
+    snapshots = scene.snapshots
+    readings: list[Reading] = []
+    for feed in _in_order(tuple(snapshots)):
+        if not selection.sources or feed.source in selection.sources:
+            readings += snapshots[feed].readings
     if selection.wants_source(EXPORTER):
         readings.extend(scene.readings)
     return readings
 
 
 def signature_of(readings: Sequence[Reading]) -> list[tuple[object, ...]]:
-    """Entity and keys of each reading: equal signatures fit the same Layout."""
-    return [(reading.entity, *reading.values) for reading in readings]
+    """Entity and keys of each reading, in order: equal signatures fit the same Layout."""
+    return [(entity, values.places) if values.__class__ is FixedValues else (entity, *values) for entity, values in readings]
 
 
 def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Layout:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from exporter.model.metric import Tier
 
@@ -35,6 +36,8 @@ class Selection:
 
 def selection_of(query: Mapping[str, Sequence[str]], known_sources: Collection[str], default_tier: Tier) -> Selection:
     """The Selection for `?collect[]=SOURCE&name[]=METRIC&tier=…`. Raises SelectionError for an unknown source, tier or parameter flood."""
+    if not query:
+        return _whole_page(default_tier)
     sources, names, tiers = query.get("collect[]", ()), query.get("name[]", ()), query.get("tier", ())
     if len(sources) > VALUES_MAX or len(names) > VALUES_MAX or len(tiers) > 1:
         raise SelectionError(f"too many parameters: at most {VALUES_MAX} collect[], {VALUES_MAX} name[] and one tier")
@@ -46,3 +49,8 @@ def selection_of(query: Mapping[str, Sequence[str]], known_sources: Collection[s
     except KeyError:
         raise SelectionError(f"unknown tier {tiers[0]!r}; known: {', '.join(t.name.lower() for t in Tier)}") from None
     return Selection(tier, frozenset(sources), frozenset(names))
+
+
+@lru_cache(len(Tier))
+def _whole_page(tier: Tier) -> Selection:
+    return Selection(tier)

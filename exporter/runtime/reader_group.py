@@ -6,7 +6,6 @@ another thread at once. Knows no schedule; the ledger decides who belongs to a g
 
 import threading
 from collections.abc import Sequence
-from functools import partial
 
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Snapshot
@@ -23,7 +22,7 @@ class ReaderGroup:
 
     def __init__(self, source: Source, members: Sequence[DeviceReader]) -> None:
         self.members = tuple(members)
-        self._reads = [(member, getattr(member, "read_together", partial(read_guarded, source, member))) for member in members]
+        self._read_many = getattr(source, "read_many", None)
         self._source = source
         self._lock = threading.Lock()
         self._at: DeviceReader | None = None
@@ -40,18 +39,25 @@ class ReaderGroup:
 
     def read_together(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
         """One Snapshot for each member and cadence; less if the group was abandoned meanwhile."""
-        found: list[Snapshot] = []
-        lock = self._lock
-        for member, read in self._reads:
-            with lock:
-                if self.abandoned:
-                    break
-                self._at = member
+        if self._read_many is not None:
             try:
-                found += read(cadences, wall_s, monotonic_s)
-            except Exception:  # noqa: BLE001  # it comes again within read_guarded, which makes a Fault of it
-                found += read_guarded(self._source, member, cadences, wall_s, monotonic_s)
+                return tuple(self._read_many(self.members, cadences, self._enter, wall_s, monotonic_s))
+            except Exception:  # noqa: BLE001  # one by one below, whoever raises gets a Fault of his own
+                if self.abandoned:
+                    return ()
+        found: list[Snapshot] = []
+        for position, member in enumerate(self.members):
+            if not self._enter(position):
+                break
+            found += read_guarded(self._source, member, cadences, wall_s, monotonic_s)
         return tuple(found)
+
+    def _enter(self, position: int) -> bool:
+        """Before a member is read: note which one it is; False if the group was abandoned."""
+        with self._lock:
+            if not self.abandoned:
+                self._at = self.members[position]
+            return not self.abandoned
 
     def abandon(self) -> None:
         """Let no member be read any more by the thread that is in here now."""

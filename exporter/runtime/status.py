@@ -3,12 +3,13 @@
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from exporter import __version__
 from exporter.catalog import internals
 from exporter.model.entity import NODE
 from exporter.model.fault import Reason
-from exporter.model.snapshot import Number, Reading, SeriesKey, SourceStatus
+from exporter.model.snapshot import FixedValues, Number, Reading, SeriesKey, SourceStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +39,33 @@ def identity_reading(identity: Identity) -> Reading:
 
 def status_readings(statuses: Iterable[SourceStatus], monotonic_s: float) -> tuple[Reading, ...]:
     """One Reading per source. Fault counters exist at 0 for every Reason, so that the first fault is an increase."""
-    return tuple(Reading(NODE, _values(status, monotonic_s)) for status in statuses)
+    return tuple([Reading(NODE, _values(status, monotonic_s)) for status in statuses])
 
 
-def _values(status: SourceStatus, monotonic_s: float) -> dict[SeriesKey, Number]:
-    source = status.source
-    values: dict[SeriesKey, Number] = {(internals.SOURCE_DEVICES_HUNG.key, source): len(status.hung)}
+def _values(status: SourceStatus, monotonic_s: float) -> FixedValues:
+    numbers: list[Number] = [len(status.hung)]
+    oldest_s = status.oldest_sample_monotonic_s
     optional = (
-        (internals.SOURCE_UP, None if status.up is None else int(status.up)),
-        (internals.SOURCE_DEVICES, status.devices),
-        (internals.SOURCE_LAST_SUCCESS, status.last_success_wall_s),
-        (internals.SOURCE_DURATION, status.duration_s),
-        (internals.SAMPLE_AGE, None if status.oldest_sample_monotonic_s is None else monotonic_s - status.oldest_sample_monotonic_s),
-        (internals.DUTY, status.duty_ratio),
+        None if status.up is None else int(status.up),
+        status.devices,
+        status.last_success_wall_s,
+        status.duration_s,
+        None if oldest_s is None else monotonic_s - oldest_s,
+        status.duty_ratio,
     )
-    values |= {(row.key, source): value for row, value in optional if value is not None}
-    values |= {(internals.SOURCE_FAULTS.key, source, reason.value): status.faults.get(reason, 0) for reason in Reason}
-    return values
+    numbers += [value for value in optional if value is not None]
+    numbers += [status.faults.get(reason, 0) for reason in Reason]
+    return FixedValues(_places(status.source, tuple([value is not None for value in optional])), numbers)
+
+
+@lru_cache(64)
+def _places(source: str, known: tuple[bool, ...]) -> dict[SeriesKey, int]:
+    """Where each number of a source's status stands, if these of the optional ones are known."""
+    keys: list[SeriesKey] = [(internals.SOURCE_DEVICES_HUNG.key, source)]
+    keys += [(row.key, source) for row, is_known in zip(_OPTIONAL, known, strict=True) if is_known]
+    keys += [(internals.SOURCE_FAULTS.key, source, reason.value) for reason in Reason]
+    return {key: place for place, key in enumerate(keys)}
+
+
+_OPTIONAL = (internals.SOURCE_UP, internals.SOURCE_DEVICES, internals.SOURCE_LAST_SUCCESS, internals.SOURCE_DURATION,
+             internals.SAMPLE_AGE, internals.DUTY)  # fmt: skip

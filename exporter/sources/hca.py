@@ -15,7 +15,7 @@ from exporter.sources.file_set import FileSet
 from exporter.sources.hca_layout import CLASS, HcaLayout, PortLayout, is_limited_pf, look
 from exporter.sources.hca_slots import device_hw_slots, printable
 from exporter.sources.port_reader import PortReader
-from exporter.sources.sweep import Part, Sweep, Understand
+from exporter.sources.sweep import Part, Sweep, Understand, read_sweeps
 from exporter.sources.sysfs import Files
 
 SOURCE = "infiniband"
@@ -51,15 +51,20 @@ class HcaReader:
 
     def read_together(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
         """One pass of each cadence, in one sweep while all is as usual."""
+        (snapshots,) = read_sweeps([self.sweep(cadences, monotonic_s)], lambda _: True, wall_s, monotonic_s)
+        return self.read_slowly(cadences, wall_s, monotonic_s) if snapshots is None else snapshots
+
+    def sweep(self, cadences: tuple[Cadence, ...], monotonic_s: float) -> Sweep | None:
+        """The quick way through these cadences; None while there is none."""
         sweep, until_s = self._sweeps.get(cadences, _NO_SWEEP)
-        if sweep is not None and monotonic_s < until_s:
-            snapshots = sweep.read(wall_s, monotonic_s)
-            if snapshots is not None:
-                return snapshots
-        slowly = tuple(self._read_slowly(cadence, wall_s, monotonic_s) for cadence in cadences)
-        if self._layout is not None and not any(snapshot.faults for snapshot in slowly):
+        return sweep if monotonic_s < until_s else None
+
+    def read_slowly(self, cadences: tuple[Cadence, ...], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...]:
+        """One pass of each cadence, file set by file set; if all is as usual, the next one is a sweep."""
+        snapshots = tuple(self._read_slowly(cadence, wall_s, monotonic_s) for cadence in cadences)
+        if self._layout is not None and not any(snapshot.faults for snapshot in snapshots):
             self._sweeps[cadences] = self._sweep_of(cadences)
-        return slowly
+        return snapshots
 
     def _sweep_of(self, cadences: tuple[Cadence, ...]) -> tuple[Sweep, float]:
         """The quick way through these cadences, and how long it is good for."""

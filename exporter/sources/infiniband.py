@@ -4,7 +4,7 @@ Knows the class folder and the filter; the devices' insides are hca.py's.
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from exporter.catalog.infiniband import EXCLUDED_INFO
@@ -16,6 +16,7 @@ from exporter.sources.fault_list import FaultList
 from exporter.sources.hca import SOURCE, HcaReader
 from exporter.sources.hca_layout import CLASS
 from exporter.sources.hca_slots import printable
+from exporter.sources.sweep import read_sweeps
 from exporter.sources.sysfs import Files
 
 
@@ -56,3 +57,15 @@ class InfiniBandSource:
         self._readers = {name: self._readers.get(name) or HcaReader(self._files, name, hw_counters=self._hw_counters) for name in wanted}
         feed = Feed(SOURCE, "", Cadence.NORMAL)
         return HcaScan(tuple(self._readers.values()), Snapshot(feed, wall_s, monotonic_s, readings, tuple(faults.faults)))
+
+    def read_many(self, readers: Sequence[HcaReader], cadences: tuple[Cadence, ...], enter: Callable[[int], bool], wall_s: float,
+                  monotonic_s: float) -> list[Snapshot]:  # fmt: skip
+        """One pass over several devices in one thread, each read only if `enter` says so. Costs half of one after the other [M]."""
+        swept = read_sweeps([reader.sweep(cadences, monotonic_s) for reader in readers], enter, wall_s, monotonic_s)
+        found: list[Snapshot] = []
+        for position, (reader, snapshots) in enumerate(zip(readers, swept, strict=False)):
+            if snapshots is not None:
+                found += snapshots
+            elif enter(position):
+                found += reader.read_slowly(cadences, wall_s, monotonic_s)
+        return found

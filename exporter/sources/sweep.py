@@ -11,7 +11,7 @@ from itertools import repeat
 from exporter.catalog.infiniband import SATURATED
 from exporter.catalog.limits import READ_SIZE_BYTES
 from exporter.model.entity import Entity
-from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
+from exporter.model.snapshot import Feed, FixedValues, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet, Slot
 from exporter.sources.fault_list import FaultList
 from exporter.sources.file_set import FileSet
@@ -37,7 +37,7 @@ class Part:
 class _Piece:
     """A Part, where its raws stand in the sweep, the keys of its numbers, and what its texts said last."""
 
-    __slots__ = ("clamped", "entity", "keys", "last_raws", "last_values", "names", "numbers", "texts", "understand")
+    __slots__ = ("clamped", "entity", "keys", "last_raws", "names", "numbers", "places", "said", "texts", "understand")
 
     def __init__(self, part: Part, names: tuple[str, ...], texts: slice, numbers: slice, slots: Sequence[tuple[str, Slot]]) -> None:
         self.entity = part.entity
@@ -48,7 +48,17 @@ class _Piece:
         self.keys = [slot.key for _, slot in slots]
         self.clamped = [(numbers.start + i, slot.clamp, (SATURATED.key, name)) for i, (name, slot) in enumerate(slots)]
         self.last_raws: list[bytes] | None = None
-        self.last_values: dict[SeriesKey, Number] = {}
+        self.said: list[Number] = []
+        self.places: dict[SeriesKey, int] = {key: i for i, key in enumerate(self.keys)}
+
+    def hear(self, raws: list[bytes], faults: FaultList) -> None:
+        """Understand the texts, which seldom change; what they say stands before the numbers."""
+        if self.understand is None or raws == self.last_raws:
+            return
+        values = self.understand(self.names, raws, faults)
+        self.last_raws = None if faults.faults else raws
+        self.said = list(values.values())
+        self.places = {key: i for i, key in enumerate((*values, *self.keys))}
 
 
 class Sweep:
@@ -75,49 +85,41 @@ class Sweep:
                 pieces.append(_Piece(part, names, slice(first_text, len(texts)), slice(first_number, len(numbers)), slots))
                 all_slots += [slot for _, slot in slots]
         self._handles = texts + numbers
-        self._texts = len(texts)
+        self.texts = len(texts)
         self._scaled = [(position, slot.scale) for position, slot in enumerate(all_slots) if slot.scale != 1]
         self._clamps = frozenset(slot.clamp for slot in all_slots if slot.clamp is not None)
 
-    def read(self, wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...] | None:
-        """A Snapshot for each feed; None if anything is unusual."""
+    def grab(self) -> list[bytes] | None:
+        """All raw texts, one read each; None if a read fails."""
         try:
-            raws = list(map(self._pread, self._handles, _SIZES, _OFFSETS))
+            return list(map(self._pread, self._handles, _SIZES, _OFFSETS))
         except OSError:
             return None
-        numbers: list[int | float] | None = numbers_of(raws[self._texts :]) if len(raws) > self._texts else []  # type: ignore[assignment]
-        if numbers is None:
-            return None
-        saturated = {} if self._clamps.isdisjoint(numbers) else self._saturated(numbers)
+
+    def digest(self, texts: list[bytes], numbers: list[Number], wall_s: float, monotonic_s: float) -> tuple[Snapshot, ...] | None:
+        """A Snapshot for each feed; None if a text is unusual. Takes `numbers` over."""
+        saturated = None if self._clamps.isdisjoint(numbers) else self._saturated(numbers)
         for position, scale in self._scaled:
             numbers[position] *= scale
+        faults = self._faults
         snapshots = []
         for feed, pieces in self._plan:
             readings = []
             for piece in pieces:
-                values = dict(zip(piece.keys, numbers[piece.numbers], strict=False))
                 if piece.understand is not None:
-                    values |= self._said(piece, raws[piece.texts])
-                if saturated:
-                    values |= saturated.get(id(piece), {})
+                    piece.hear(texts[piece.texts], faults)
+                values: Mapping[SeriesKey, Number] = FixedValues(piece.places, piece.said + numbers[piece.numbers])
+                if saturated is not None and id(piece) in saturated:
+                    values = {**values, **saturated[id(piece)]}
                 if values:
                     readings.append(Reading(piece.entity, values))
             snapshots.append(Snapshot(feed, wall_s, monotonic_s, tuple(readings)))
-        if self._faults.faults:
-            self._faults.faults.clear()
+        if faults.faults:
+            faults.faults.clear()
             return None
         return tuple(snapshots)
 
-    def _said(self, piece: _Piece, raws: list[bytes]) -> dict[SeriesKey, Number]:
-        """What the texts of a piece say. They seldom change: the last answer is kept, unless it had faults."""
-        if piece.last_raws == raws or piece.understand is None:
-            return piece.last_values
-        values = piece.understand(piece.names, raws, self._faults)
-        if not self._faults.faults:
-            piece.last_raws, piece.last_values = raws, values
-        return values
-
-    def _saturated(self, numbers: Sequence[int | float]) -> dict[int, dict[SeriesKey, Number]]:
+    def _saturated(self, numbers: Sequence[Number]) -> dict[int, dict[SeriesKey, Number]]:
         """SATURATED keys by piece, for each raw number that stands at its clamp."""
         found: dict[int, dict[SeriesKey, Number]] = {}
         for _, pieces in self._plan:
@@ -133,3 +135,27 @@ class Sweep:
         handles += more
         self.until_s = min(self.until_s, until_s)
         return names
+
+
+def read_sweeps(sweeps: Sequence[Sweep | None], enter: Callable[[int], bool], wall_s: float,
+                monotonic_s: float) -> list[tuple[Snapshot, ...] | None]:  # fmt: skip
+    """Snapshots of each sweep, None for one that is missing or unusual. Reads device by device, and only while `enter` (called with the
+    device's position before its reads) says so; then looks at all texts of all devices at once."""
+    raws: list[list[bytes] | None] = []
+    for position, sweep in enumerate(sweeps):
+        if not enter(position):
+            break
+        raws.append(sweep.grab() if sweep is not None else None)
+    found: list[tuple[Snapshot, ...] | None] = [None] * len(raws)
+    counted = [(sweep, raw) for sweep, raw in zip(sweeps, raws, strict=False) if sweep is not None and raw is not None]
+    together = numbers_of([text for sweep, raw in counted for text in raw[sweep.texts :]])
+    first = 0
+    for position, (sweep, raw) in enumerate(zip(sweeps, raws, strict=False)):
+        if sweep is None or raw is None:
+            continue
+        count = len(raw) - sweep.texts
+        numbers = together[first : first + count] if together is not None else numbers_of(raw[sweep.texts :]) if count else []
+        first += count
+        if numbers is not None:
+            found[position] = sweep.digest(raw[: sweep.texts], numbers, wall_s, monotonic_s)  # type: ignore[arg-type]
+    return found

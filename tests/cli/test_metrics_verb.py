@@ -3,6 +3,8 @@
 import pytest
 
 from exporter.catalog import CATALOGUE
+from exporter.catalog.ethernet_events import ETHERNET_EVENTS
+from exporter.catalog.ethtool_names import LEFT_OUT
 from exporter.catalog.hw_events import HW_EVENTS_KNOWN
 from exporter.cli.exits import Exit
 from exporter.cli.main import main
@@ -21,8 +23,17 @@ def test_every_row_is_named(reference: str) -> None:
 
 
 def test_every_known_driver_event_is_explained(reference: str) -> None:
-    """The label `event` needs its table."""
-    assert [name for name, event in HW_EVENTS_KNOWN.items() if name not in reference or event.help not in reference] == []
+    """The label `event` needs its table, for either metric that has it."""
+    events = {**HW_EVENTS_KNOWN, **ETHERNET_EVENTS}
+
+    assert [name for name, event in events.items() if name not in reference or event.help not in reference] == []
+
+
+def test_every_statistic_left_out_has_its_reason(reference: str) -> None:
+    """Who misses a counter of `ethtool -S` finds out why."""
+    shown = reference.replace("\\|", "|")
+
+    assert [pattern for left in LEFT_OUT.values() for pattern, why in left.items() if pattern not in shown or why not in shown] == []
 
 
 def test_series_of_the_client_library_are_mentioned(reference: str) -> None:
@@ -38,6 +49,15 @@ def test_markdown_states_every_fact_of_a_row(capsys: pytest.CaptureFixture[str])
     entry = capsys.readouterr().out.split("### `fabric_infiniband_port_data_transmitted_bytes_total`")[1].split("###")[0]
     facts = [line.partition(":")[0] for line in entry.splitlines() if line.startswith("- ")]
     assert facts == ["- type", "- unit", "- labels", "- tier", "- found in", "- no series"]
+
+
+def test_every_table_of_the_page_keeps_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar within a pattern would open a column of its own."""
+    main(["metrics", "--markdown"])
+
+    tables = [block.splitlines() for block in capsys.readouterr().out.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 4
+    assert [len({row.replace("\\|", "").count("|") for row in table}) for table in tables] == [1] * 4
 
 
 def test_every_row_stands_under_a_heading_of_its_own() -> None:

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 
+from exporter.catalog.ethtool_names import FAMILIES
 from exporter.cli.exits import Exit
 from exporter.cli.main import main
+from exporter.cli.scrape import SIMULATED_START_S
 from exporter.simulator.archive import read_archive, unpack
-from tests.machine import MACHINES, machine, parsed, port_value
+from exporter.simulator.node import SimulatedNode
+from exporter.simulator.profiles import ROCE_H200
+from exporter.simulator.tree_ethtool import TreeEthtool
+from tests.machine import MACHINES, Samples, machine, parsed, port_value
+from tests.requires import lacking
 
 QUICK = "--window=1ms"
 
@@ -20,6 +26,25 @@ def h100(tmp_path: Path) -> str:
     """The H100 machine as real files."""
     unpack(read_archive(MACHINES / "h100-8x-ndr400.tree"), tmp_path / "sys")
     return f"--sysfs-root={tmp_path / 'sys'}"
+
+
+def devices_of(samples: Samples, prefix: str) -> set[str]:
+    """The values of the label `device` of these series."""
+    return {dict(labels)["device"] for name, labels in samples if name.startswith(prefix) and "device" in dict(labels)}
+
+
+def pci_of_gpus(samples: Samples) -> dict[str, str]:
+    """PCI address by GPU name."""
+    infos = [dict(labels) for name, labels in samples if name == "fabric_pcie_info"]
+    return {info["device"]: info["pci"] for info in infos if info["device"].startswith("gpu")}
+
+
+def asked_interface() -> str:
+    """An interface of this machine whose driver is asked for statistics; without one the test skips."""
+    for folder in sorted(Path("/sys/class/net").glob("*")):
+        if (folder / "device/driver").resolve().name in FAMILIES and not (folder / "device/physfn").exists():
+            return folder.name
+    lacking(f"no network interface here has one of the drivers {', '.join(sorted(FAMILIES))}: run it on a machine with such a NIC")
 
 
 def test_it_prints_the_page_of_the_tree(h100: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +64,7 @@ def test_no_hardware_is_exit_4_and_says_what_it_looked_for(tmp_path: Path, capsy
 
     told = capsys.readouterr().err
     assert status == Exit.NO_HARDWARE
-    assert f"{tmp_path}/class/infiniband" in told
+    assert all(f"{tmp_path}/{place}" in told for place in ("class/infiniband", "class/net", "bus/pci/devices"))
 
 
 def test_a_file_that_makes_no_sense_is_exit_5_and_one_line(h100: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,6 +135,76 @@ def test_a_simulated_node_is_scraped_in_virtual_time(capsys: pytest.CaptureFixtu
     assert (port_value(shown, "port_data_transmitted_bytes_total", "mlx5_0") or 0) > 0
 
 
+def test_a_simulated_roce_port_is_one_link(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its traffic, its pause and its PCIe link carry the RDMA device's name; nothing carries its interface's but the info series."""
+    main(["scrape", QUICK, "--simulate=roce-h200", "--exposition.tier=full"])
+
+    shown = parsed(capsys.readouterr().out)
+    rails = {f"mlx5_{n}" for n in range(8)}
+    assert devices_of(shown, "fabric_infiniband_") == rails
+    assert devices_of(shown, "fabric_ethernet_") == {*rails, "eno1", "eno2"}
+    assert devices_of(shown, "fabric_pcie_") == {*rails, *(f"gpu{n}" for n in range(8)), "eno1", "eno2"}
+
+
+def test_pause_of_the_lossless_priority_is_exactly_the_drivers_microseconds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Priority 3 alone has PFC, and no digit is lost on the way to seconds."""
+    node = SimulatedNode(ROCE_H200, seed=1)
+    node.advance(SIMULATED_START_S + 600)
+    ethtool, netdev = TreeEthtool(node.tree()), ROCE_H200.hcas[0].netdev
+    names = ethtool.names(netdev)
+    microseconds = dict(zip(names, ethtool.values(netdev, len(names)), strict=True))
+
+    main(["scrape", "--window=10m", "--simulate=roce-h200"])
+
+    paused = {labels: value for (name, labels), value in parsed(capsys.readouterr().out).items()
+              if name == "fabric_ethernet_pause_seconds_total" and ("device", "mlx5_0") in labels}  # fmt: skip
+    assert {(dict(labels)["direction"], dict(labels)["priority"]): value for labels, value in paused.items()} == {
+        ("receive", "3"): microseconds["rx_prio3_pause_duration"] / 1e6,
+        ("transmit", "3"): microseconds["tx_prio3_pause_duration"] / 1e6,
+    }
+    assert all(value > 0 for value in paused.values())
+
+
+def test_a_source_that_found_nothing_says_so_beside_the_page(h100: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A machine without visible PCI devices is no failure, and the missing series have their explanation."""
+    status = main(["scrape", QUICK, h100])
+
+    told = capsys.readouterr().err.splitlines()
+    assert status == Exit.OK
+    assert [line.partition(";")[0] for line in told] == ["pcie: found nothing"]
+
+
+def test_a_source_switched_off_is_not_looked_for(h100: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither on the page nor on stderr."""
+    config = tmp_path / "config.yaml"
+    config.write_text("sources: {pcie: {enabled: false}, ethernet: {enabled: false}}\n")
+
+    main(["scrape", QUICK, h100, f"--config={config}"])
+
+    streams = capsys.readouterr()
+    assert streams.err == ""
+    assert not [name for name, _ in parsed(streams.out) if name.startswith(("fabric_ethernet", "fabric_pcie"))]
+
+
+def test_gpus_have_the_names_that_the_daemon_gave_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without gpu0, which the daemon once saw, gpu1 stays gpu1; and looking writes nothing."""
+    unpack(read_archive(MACHINES / "hgx-h100-pcie.tree"), tmp_path / "sys")
+    arguments = ["scrape", QUICK, f"--sysfs-root={tmp_path / 'sys'}", f"--state-dir={tmp_path / 'state'}"]
+    main(arguments)
+    first = pci_of_gpus(parsed(capsys.readouterr().out))
+    known = {address: int(name.removeprefix("gpu")) + 1 for name, address in first.items()}
+    (tmp_path / "state").mkdir()
+    remembered = json.dumps({"version": 1, "most_present": len(known), "numbers": known})
+    (tmp_path / "state/gpu-slots.json").write_text(remembered)
+
+    main(arguments)
+
+    second = pci_of_gpus(parsed(capsys.readouterr().out))
+    assert second == {f"gpu{number}": address for address, number in known.items()}
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["gpu-slots.json"]
+    assert (tmp_path / "state/gpu-slots.json").read_text() == remembered
+
+
 def test_an_unknown_profile_is_one_line_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 3."""
     status = main(["scrape", "--simulate=hgx-h9000"])
@@ -129,3 +224,13 @@ def test_timing_names_each_device_and_what_its_reads_cost(h100: str, capsys: pyt
     assert all(f"infiniband/mlx5_{number}" in told for number in range(10))
     assert "class/infiniband/mlx5_0/ports/1/" in told
     assert "# HELP" not in told
+
+
+def test_timing_counts_the_call_to_the_driver_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    """The price of one pass's ioctl, as it is here."""
+    netdev = asked_interface()
+
+    main(["scrape", "--timing"])
+
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ioctl") and line.endswith(f"ethtool -S {netdev}")]
+    assert len(lines) == 1

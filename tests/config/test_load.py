@@ -138,6 +138,17 @@ def test_config_error_of_two_arguments_is_one_line() -> None:
     assert str(ConfigError("web.listen_addresses", "port 29100 is in use")) == "web.listen_addresses: port 29100 is in use"
 
 
+def test_each_source_has_its_own_intervals_and_devices() -> None:
+    """What is said of one source is not said of another."""
+    environ = {"FABRIC_SOURCES_ETHERNET_NORMAL_INTERVAL": "30s", "FABRIC_SOURCES_PCIE_ENABLED": "false"}
+
+    sources = load(environ=environ, flags={"sources.pcie.exclude": ("gpu7",)}).config.sources
+
+    assert (sources.infiniband.normal_interval_s, sources.ethernet.normal_interval_s, sources.pcie.normal_interval_s) == (15, 30, 15)
+    assert (sources.infiniband.enabled, sources.ethernet.enabled, sources.pcie.enabled) == (True, True, False)
+    assert (sources.infiniband.exclude, sources.ethernet.exclude, sources.pcie.exclude) == ((), (), ("gpu7",))
+
+
 def test_tier_words_are_those_of_the_model() -> None:
     """The config package imports nothing of ours, so the words stand twice; here they are held together."""
     assert tuple(tier.name.lower() for tier in Tier) == TIERS

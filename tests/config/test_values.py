@@ -2,8 +2,8 @@
 
 import pytest
 
-from exporter.model.address import TcpAddress, UnixAddress, parse_address
 from exporter.config.duration import format_duration, parse_duration
+from exporter.model.address import TcpAddress, UnixAddress, parse_address
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("5s", 5), ("100ms", 0.1), ("15m", 900), ("2h", 7200), ("7d", 604_800), ("1w", 604_800),

@@ -1,5 +1,6 @@
-"""The daemon as an operator meets it: a process, a real Prometheus, signals, and a machine without hardware."""
+"""The daemon as an operator meets it: a process, a real Prometheus, signals, a restart, and a machine without hardware."""
 
+import json
 import signal
 import subprocess
 from pathlib import Path
@@ -10,7 +11,9 @@ from exporter.model.quantity import BYTES_PER_IB_WORD
 from exporter.simulator.archive import File, read_archive, unpack
 from tests.machine import MACHINES, parsed, port_value
 from tests.real.daemon import command, daemon, environment
+from tests.real.listener import poll
 from tests.real.prometheus_server import prometheus
+from tests.requires import lacking
 
 
 @pytest.fixture
@@ -47,11 +50,11 @@ def test_a_machine_without_hardware_serves_its_own_health(tmp_path: Path) -> Non
         samples = parsed(running.get("/metrics"))
         page = running.get("/")
 
-    source = (("source", "infiniband"),)
-    assert samples["fabric_exporter_source_up", source] == 1
-    assert samples["fabric_exporter_source_devices", source] == 0
-    assert not [name for name, _ in samples if name.startswith("fabric_infiniband")]
-    assert "class/infiniband" in page
+    sources = [(("source", source),) for source in ("infiniband", "ethernet", "pcie")]
+    assert [samples["fabric_exporter_source_up", source] for source in sources] == [1, 1, 1]
+    assert [samples["fabric_exporter_source_devices", source] for source in sources] == [0, 0, 0]
+    assert {name for name, _ in samples if not name.startswith(("fabric_exporter_", "process_", "python_"))} == set()
+    assert all(place in page for place in ("class/infiniband", "class/net", "bus/pci"))
 
 
 def test_the_daemon_starts_on_this_machines_own_sysfs(tmp_path: Path) -> None:
@@ -60,7 +63,90 @@ def test_the_daemon_starts_on_this_machines_own_sysfs(tmp_path: Path) -> None:
         samples = parsed(running.get("/metrics"))
 
     assert samples["fabric_exporter_simulated", ()] == 0
-    assert ("fabric_exporter_source_devices", (("source", "infiniband"),)) in samples
+    assert all(("fabric_exporter_source_devices", (("source", source),)) in samples for source in ("infiniband", "ethernet", "pcie"))
+
+
+def test_this_machines_own_interfaces_are_shown_as_the_kernel_counts_them(tmp_path: Path) -> None:
+    """Each physical interface, from the real sysfs and the real ioctl: received bytes lie between those before and after."""
+    netdevs = [path.parent.name for path in Path("/sys/class/net").glob("*/device") if "virtual" not in path.parent.resolve().parts]
+    if not netdevs:
+        lacking("this machine has no physical network interface: run it on one that has")
+
+    before = {netdev: received_bytes(netdev) for netdev in netdevs}
+    with daemon(tmp_path, []) as running:
+        samples = parsed(running.get("/metrics"))
+    after = {netdev: received_bytes(netdev) for netdev in netdevs}
+
+    infos = [dict(labels) for name, labels in samples if name == "fabric_ethernet_info"]
+    shown = {
+        info["netdev"]: samples.get(("fabric_ethernet_received_bytes_total", (("device", info["device"]), ("port", info["port"]))))
+        for info in infos
+    }
+    assert set(shown) <= set(netdevs)
+    assert shown
+    assert all(before[netdev] <= value <= after[netdev] for netdev, value in shown.items() if value is not None)
+
+
+def received_bytes(netdev: str) -> int:
+    """What the kernel says now."""
+    return int(Path(f"/sys/class/net/{netdev}/statistics/rx_bytes").read_text())
+
+
+def test_gpu_names_and_links_survive_a_restart(tmp_path: Path) -> None:
+    """Both files stand in the state directory, in the simulated node's own folder, and the second daemon goes by them."""
+    kept = tmp_path / "state/simulated-hgx-h100"
+
+    with daemon(tmp_path, ["--simulate=hgx-h100"]) as running:
+        first = gpu_addresses(running.get("/metrics"))
+    document = json.loads((kept / "gpu-slots.json").read_text())
+    links = json.loads((kept / "learned-links.json").read_text())["links"]
+    document["numbers"] = {address: number + 8 for address, number in document["numbers"].items()}
+    (kept / "gpu-slots.json").write_text(json.dumps(document))
+    with daemon(tmp_path, ["--simulate=hgx-h100"]) as running:
+        second = gpu_addresses(running.get("/metrics"))
+
+    assert sorted(first) == [f"gpu{number}" for number in range(8)]
+    assert set(first.values()) <= set(links)
+    assert second == {f"gpu{int(name.removeprefix('gpu')) + 8}": address for name, address in first.items()}
+    assert sorted(path.name for path in kept.iterdir()) == ["gpu-slots.json", "learned-links.json"]
+
+
+def test_a_reload_renames_no_gpu(tmp_path: Path) -> None:
+    """Where nothing can be kept, a GPU that is gone leaves its number free after SIGHUP as before."""
+    unpack(read_archive(MACHINES / "hgx-h100-pcie.tree"), tmp_path / "sys")
+    (tmp_path / "state").write_text("a file where the state directory should be\n")
+    config = tmp_path / "quick.yaml"
+    config.write_text("sources: {pcie: {normal_interval: 100ms, slow_interval: 100ms}}\n")
+
+    with daemon(tmp_path, [f"--sysfs-root={tmp_path / 'sys'}", f"--config={config}"]) as running:
+        before = gpu_addresses(running.get("/metrics"))
+        (tmp_path / "sys/bus/pci/devices" / before["gpu0"]).unlink()
+        running.hang_up()
+        running.logged("configuration reloaded")
+        after = poll(lambda: gone(gpu_addresses(running.get("/metrics")), "gpu0"), 60.0, "gpu0 leaves the page")
+
+    assert after == {name: address for name, address in before.items() if name != "gpu0"}
+
+
+def gone(addresses: dict[str, str], name: str) -> dict[str, str] | None:
+    """The addresses once there are some, and none of that name."""
+    return addresses if addresses and name not in addresses else None
+
+
+def gpu_addresses(page: str) -> dict[str, str]:
+    """PCI address by GPU name."""
+    infos = [dict(labels) for name, labels in parsed(page) if name == "fabric_pcie_info"]
+    return {info["device"]: info["pci"] for info in infos if info["device"].startswith("gpu")}
+
+
+def test_a_simulated_roce_node_shows_its_drivers_statistics(tmp_path: Path) -> None:
+    """`run --simulate roce-h200` reads files, the ioctl's among them: pause of priority 3 on each rail, both ways."""
+    with daemon(tmp_path, ["--simulate=roce-h200"]) as running:
+        samples = parsed(running.get("/metrics"))
+
+    paused = [dict(labels) for name, labels in samples if name == "fabric_ethernet_pause_seconds_total"]
+    assert {(labels["device"], labels["priority"]) for labels in paused} == {(f"mlx5_{n}", "3") for n in range(8)}
+    assert len(paused) == 16
 
 
 def test_a_simulated_node_says_so_and_moves(tmp_path: Path) -> None:
