@@ -34,7 +34,7 @@ def sources_of(config: Config, files: Files, ethtool: Ethtool, memory: Memory, r
         found.append((interfaces, Intervals(eth.normal_interval_s, eth.normal_interval_s, eth.slow_interval_s)))
     if pcie.enabled:
         wants = DeviceFilter(pcie.include, pcie.exclude).wants
-        links = PcieSource(files, wants, slots=memory.slots.names, learned=memory.learned, configured={}, root=root)
+        links = PcieSource(files, wants, slots=memory.names, learned=memory.learned, configured={}, root=root)
         found.append((links, Intervals(pcie.normal_interval_s, pcie.normal_interval_s, pcie.slow_interval_s)))
     return found
 

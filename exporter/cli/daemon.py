@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from exporter import __version__
 from exporter.cli.compose import ethtool_of, pages_of, sources_of
-from exporter.cli.memory import forgetful, kept, state_path
+from exporter.cli.memory import kept, state_path
 from exporter.config.load import Loaded
 from exporter.config.mistake import ConfigError
 from exporter.config.schema import Config
@@ -46,7 +46,7 @@ class Daemon:
         self._reload_ok = True
         self._loaded_wall_s = clock.wall_s()
         self._state = StateDir("", "not opened yet")
-        self._memory = forgetful()
+        self._kept = kept(self._state)
         self._adopt(first.config)
 
     def _adopt(self, config: Config) -> None:
@@ -55,7 +55,7 @@ class Daemon:
         self._remember(config)
         root = self._simulated_root or config.sources.sysfs_root
         files = RealFiles(root, self._keep_files)
-        sources = sources_of(config, files, ethtool_of(config, files), self._memory, root)
+        sources = sources_of(config, files, ethtool_of(config, files), self._kept.memory, root)
         self._pages = pages_of(config, self._process_numbers, [source.name for source, _ in sources])
         self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings)
         self._started_s = self._clock.monotonic_s()
@@ -67,13 +67,13 @@ class Daemon:
         if state.problem:
             log.warning("%s", state.problem)
         if state != self._state:
-            self._state, self._memory = state, kept(state)
+            self._state, self._kept = state, kept(state)
 
     def stop(self) -> list[str]:
         """Stop sampling; idle threads end. Returns the places whose read still has not come back: their threads end with the process."""
         self._sampler.stop()
         self._crew.stop()
-        self._memory.settle()
+        self._kept.settle()
         return sorted("/".join(place) for place in self._crew.busy())
 
     def reload(self) -> None:
@@ -121,6 +121,6 @@ class Daemon:
 
     def _own_readings(self) -> tuple[Reading, ...]:
         """Asked for once a tick, by the thread that publishes and may wait for the disk."""
-        self._memory.settle()
+        self._kept.settle()
         identity = Identity(self._simulated_root is not None, self._state.writable, self._reload_ok, self._loaded_wall_s)
         return (identity_reading(identity),)

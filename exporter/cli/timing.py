@@ -12,8 +12,8 @@ from exporter.runtime.schedule import Intervals
 from exporter.runtime.timed_files import Cost
 
 PASSES = 10
-SHOWN = 25
-"""Single calls listed, the most expensive first; the rest are summed up."""
+SHOWN = 10
+"""Single calls of each kind that are listed, the most expensive first; the rest are summed up."""
 FASTER = (("1s", 1.0), ("100ms", 0.1))
 """Fast intervals a person may think of enabling."""
 
@@ -78,10 +78,13 @@ def _calls(costs: Mapping[tuple[str, str], Cost]) -> list[str]:
     """Calls that come back in every pass one by one; those made once (opening, listing) summed up by kind."""
     recurring = {key: cost for key, cost in costs.items() if len(cost.seconds) > PASSES // 2}
     ranked = sorted(recurring.items(), key=lambda item: -item[1].median_s)
-    lines = ["calls of every pass, most expensive first", "", f"{'call':<8} {'median':>9} {'longest':>9} {'calls':>6}  what"]
-    lines += [_line(call, cost.seconds, path) for (call, path), cost in ranked[:SHOWN]]
-    if len(ranked) > SHOWN:
-        lines.append(_line("…", [s for _, cost in ranked[SHOWN:] for s in cost.seconds], f"{len(ranked) - SHOWN} others"))
+    lines = ["calls of every pass, of each kind the most expensive first", "",
+             f"{'call':<8} {'median':>9} {'longest':>9} {'calls':>6}  what"]  # fmt: skip
+    for kind in sorted({call for (call, _), _ in ranked}):
+        alike = [(path, cost) for (call, path), cost in ranked if call == kind]
+        lines += [_line(kind, cost.seconds, path) for path, cost in alike[:SHOWN]]
+        if len(alike) > SHOWN:
+            lines.append(_line(kind, [s for _, cost in alike[SHOWN:] for s in cost.seconds], f"… {len(alike) - SHOWN} others"))
     lines += ["", "calls at start and after a device returned", ""]
     for kind in sorted({call for call, _ in costs.keys() - recurring.keys()}):
         once = [s for (call, path), cost in costs.items() if call == kind and (call, path) not in recurring for s in cost.seconds]

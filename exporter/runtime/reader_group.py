@@ -4,7 +4,6 @@ If one of them holds the thread, the group is abandoned: the held thread stops a
 another thread at once. Knows no schedule; the ledger decides who belongs to a group.
 """
 
-import threading
 from collections.abc import Sequence
 
 from exporter.model.metric import Cadence
@@ -24,14 +23,14 @@ class ReaderGroup:
         self.members = tuple(members)
         self._read_many = getattr(source, "read_many", None)
         self._source = source
-        self._lock = threading.Lock()
         self._at: DeviceReader | None = None
+        self._held_by: DeviceReader | None = None
         self.abandoned = False
 
     @property
     def subject(self) -> str:
         """GROUP; once abandoned, the member that held the thread."""
-        return self._at.subject if self.abandoned and self._at is not None else GROUP
+        return self._held_by.subject if self._held_by is not None else GROUP
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """Not how a group is read: it has a Snapshot for each member."""
@@ -53,16 +52,15 @@ class ReaderGroup:
         return tuple(found)
 
     def _enter(self, position: int) -> bool:
-        """Before a member is read: note which one it is; False if the group was abandoned."""
-        with self._lock:
-            if not self.abandoned:
-                self._at = self.members[position]
-            return not self.abandoned
+        """Before a member is read: note which one it is; False if the group was abandoned. No lock: noting comes before looking here, and
+        looking after noting in `abandon`, so that no member is read whom `abandon` does not know."""
+        self._at = self.members[position]
+        return not self.abandoned
 
     def abandon(self) -> None:
-        """Let no member be read any more by the thread that is in here now."""
-        with self._lock:
-            self.abandoned = True
+        """Let no further member be read by the thread that is in here now."""
+        self.abandoned = True
+        self._held_by = self._at
 
     def close(self) -> None:
         """Members close themselves."""

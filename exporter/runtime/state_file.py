@@ -15,12 +15,10 @@ SIZE_MAX_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """`path` of the document and the `version` of its layout; another version is not understood. If it is not kept, `save` writes nothing:
-    a one-shot command looks at what the daemon learned."""
+    """`path` of the document and the `version` of its layout; another version is not understood."""
 
     path: str
     version: int
-    is_kept: bool = True
 
     def load(self) -> tuple[Mapping[str, object], str | None]:
         """The document, and a line that says why there is none: empty and None where the file does not exist yet. Never raises."""
@@ -39,8 +37,6 @@ class StateFile:
     def save(self, document: Mapping[str, object]) -> str | None:
         """Write it beside the old one and put it in its place; a reader or a power cut sees the old or the new, never half. Returns None,
         or a line that says why it could not be written. Never raises for a file system's trouble."""
-        if not self.is_kept:
-            return None
         folder = os.path.dirname(self.path)
         name = None
         try:

@@ -108,11 +108,13 @@ class Sweep:
             for piece in pieces:
                 if piece.understand is not None:
                     piece.hear(texts[piece.texts], faults)
-                values: Mapping[SeriesKey, Number] = FixedValues(piece.places, piece.said + numbers[piece.numbers])
+                row = piece.said + numbers[piece.numbers]
+                if not row:
+                    continue
+                values: Mapping[SeriesKey, Number] = FixedValues(piece.places, row)
                 if saturated is not None and id(piece) in saturated:
                     values = {**values, **saturated[id(piece)]}
-                if values:
-                    readings.append(Reading(piece.entity, values))
+                readings.append(Reading(piece.entity, values))
             snapshots.append(Snapshot(feed, wall_s, monotonic_s, tuple(readings)))
         if faults.faults:
             faults.faults.clear()
