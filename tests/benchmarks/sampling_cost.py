@@ -15,7 +15,7 @@ WARM_UP = 10
 
 
 def measure(rounds: int) -> Iterator[Figure]:
-    """Three gates, each for a pass over state and counters and for one over identity as well."""
+    """Three gates for passes over state and all counters; for information the same with the identity texts in each pass as well."""
     yield from _side_by_side(
         10, NODE_SCRAPES, rounds, (("10 HCAs, the same files", False, 0.20), ("10 HCAs, with hw_counters", True, 0.35))
     )
@@ -42,5 +42,6 @@ def _side_by_side(hcas: int, scrapes: int, rounds: int, variants: tuple[tuple[st
         for what, _, limit in variants:
             for cadences in (STATE_AND_COUNTERS, WITH_IDENTITY):
                 ours_s = medians[what + cadences]
-                yield Figure("P1", f"{what}; each pass reads {cadences.replace(',', ' + ')}", ours_s / base_s, limit,
+                judged = limit if cadences == STATE_AND_COUNTERS else None  # the daemon reads identity every 300 s, not with each pass
+                yield Figure("P1", f"{what}; each pass reads {cadences.replace(',', ' + ')}", ours_s / base_s, judged,
                              f"node_exporter {ms(base_s)}", ms(ours_s))  # fmt: skip
