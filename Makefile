@@ -14,6 +14,12 @@ python_problem = $(shell \
 	"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null \
 		|| echo "$(PYTHON) lacks its venv module: install it (on Debian and Ubuntu: apt-get install python3-venv)")
 
+# Figures are taken with the distribution's Python where there is a usable one: the daemon runs on such a build, and one without
+# profile-guided optimisation, as pyenv makes it by default, is a quarter slower (docs/benchmarks.md).
+BENCH_PYTHON ?= $(shell /usr/bin/python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo /usr/bin/python3 || echo "$(PYTHON)")
+BENCH_VENV := .venv-bench
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint bench assets clean
@@ -33,8 +39,8 @@ lint: $(VENV)/installed-dev ## check style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(VENV)/installed-dev ## measure the cost, side by side with node_exporter where it is installed
-	$(BIN)/python -m tests.benchmarks
+bench: $(BENCH_VENV)/installed-dev ## measure the cost, side by side with node_exporter where it is installed
+	$(BENCH_VENV)/bin/python -m tests.benchmarks
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
 assets: $(VENV)/installed ## regenerate the references in docs/
@@ -44,7 +50,7 @@ assets: $(VENV)/installed ## regenerate the references in docs/
 	mv docs/configuration.md.new docs/configuration.md
 
 clean: ## remove the virtual environment, caches and built packages
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps, so that a second run starts at once and a changed pyproject.toml installs again. Editable: sources need no new install.
@@ -60,6 +66,11 @@ $(VENV)/installed: $(VENV)/made pyproject.toml
 $(VENV)/installed-dev: $(VENV)/made pyproject.toml
 	$(PIP) --editable '.[dev]'
 	@touch $(VENV)/installed $@
+
+$(BENCH_VENV)/installed-dev: pyproject.toml
+	"$(BENCH_PYTHON)" -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
 
 $(VENV)/installed-dev-full: $(VENV)/made pyproject.toml
 	$(PIP) --editable '.[dev-full]'

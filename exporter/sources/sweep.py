@@ -149,8 +149,11 @@ def read_sweeps(sweeps: Sequence[Sweep | None], enter: Callable[[int], bool], wa
             break
         raws.append(sweep.grab() if sweep is not None else None)
     found: list[tuple[Snapshot, ...] | None] = [None] * len(raws)
-    counted = [(sweep, raw) for sweep, raw in zip(sweeps, raws, strict=False) if sweep is not None and raw is not None]
-    together = numbers_of([text for sweep, raw in counted for text in raw[sweep.texts :]])
+    flat: list[bytes] = []
+    for sweep, raw in zip(sweeps, raws, strict=False):
+        if sweep is not None and raw is not None:
+            flat += raw[sweep.texts :]
+    together = numbers_of(flat)
     first = 0
     for position, (sweep, raw) in enumerate(zip(sweeps, raws, strict=False)):
         if sweep is None or raw is None:

@@ -101,7 +101,7 @@ NOTES = (
     "P1 forces one sampling pass for each scrape, which the daemon never does: it samples at its own intervals and answers from memory.",
     "`fast + normal` reads state and all counters; `slow` reads the identity texts too. node_exporter reads all of them on each scrape and",
     "lists the folders each time; ours lists them again with a slow pass, at most every five seconds.",
-    "The identity texts (three of 27 files) are read every 300 s by the daemon; lines without a target show what reading them always would cost.",
+    "The identity texts (three of 27 files) are read every 300 s; lines without a target show what reading them always costs.",
     "A Python built without profile-guided optimisation, as pyenv builds it by default, is a quarter slower: then P1 misses on ten HCAs.",
     "P4 compares the daemon as it runs, answering from memory, with node_exporter as it runs, reading on each scrape. TLS is not in it.",
     "P6 allows what two healthy runs differ by. P7 counts calls of the running programs with strace.",
