@@ -113,12 +113,8 @@ ICE_EVENTS: Mapping[str, EthernetEvent] = {
 }
 
 CLOUD_EVENTS: Mapping[str, EthernetEvent] = {
-    "bw_in_allowance_exceeded": EthernetEvent(
-        "ena: packets queued or dropped, inbound bandwidth above the instance's.", Role.DISCARDS
-    ),
-    "bw_out_allowance_exceeded": EthernetEvent(
-        "ena: packets queued or dropped, outbound bandwidth above the instance's.", Role.DISCARDS
-    ),
+    "bw_in_allowance_exceeded": EthernetEvent("ena: packets queued or dropped, inbound bandwidth above the instance's.", Role.DISCARDS),
+    "bw_out_allowance_exceeded": EthernetEvent("ena: packets queued or dropped, outbound bandwidth above the instance's.", Role.DISCARDS),
     "pps_allowance_exceeded": EthernetEvent("ena: packets queued or dropped, more packets per second than the instance's."),
     "conntrack_allowance_exceeded": EthernetEvent("ena: packets dropped, connection tracking full."),
     "linklocal_allowance_exceeded": EthernetEvent("ena: packets to local services dropped, too many per second."),

@@ -92,9 +92,7 @@ def _card_class(hca: Hca) -> str:
 
 def _netdev(hca: Hca, index: int) -> Netdev:
     ethernet = hca.link_layer == "Ethernet"
-    return Netdev(
-        hca.netdev, index, _pci_folder(hca), int(hca.rate.split()[0]) * 1000, 9000 if ethernet else 4092, is_ethernet=ethernet
-    )
+    return Netdev(hca.netdev, index, _pci_folder(hca), int(hca.rate.split()[0]) * 1000, 9000 if ethernet else 4092, is_ethernet=ethernet)
 
 
 def _ethtool_entries(hca: Hca) -> Iterator[Entry]:

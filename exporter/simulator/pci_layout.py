@@ -39,9 +39,7 @@ def branch_entries(pci_path: tuple[str, ...], numa_node: int, card: Card) -> Ite
     folder = f"devices/{pci_path[0]}"
     for depth, address in enumerate(pci_path[1:]):
         folder += f"/{address}"
-        bridge = Card(
-            _BROADCOM if depth else _INTEL, _SWITCH if depth else _ROOT_PORT, BRIDGE_CLASS, "pcieport", card.speed, card.lanes
-        )
+        bridge = Card(_BROADCOM if depth else _INTEL, _SWITCH if depth else _ROOT_PORT, BRIDGE_CLASS, "pcieport", card.speed, card.lanes)
         yield from _function_entries(folder, numa_node, card if address == pci_path[-1] else bridge)
 
 

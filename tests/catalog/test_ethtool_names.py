@@ -104,10 +104,7 @@ def test_no_driver_s_event_has_the_name_of_a_kernel_s() -> None:
 def test_every_event_that_a_driver_can_show_is_explained() -> None:
     """The label's values are a closed set."""
     events = [
-        name
-        for driver in FAMILIES
-        for name in ETHERNET_EVENTS
-        if (t := target_of(driver, name)) and metric_key(t.series) == EVENTS.key
+        name for driver in FAMILIES for name in ETHERNET_EVENTS if (t := target_of(driver, name)) and metric_key(t.series) == EVENTS.key
     ]
 
     assert set(events) | set(KERNEL_EVENTS) == set(ETHERNET_EVENTS)

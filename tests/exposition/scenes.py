@@ -44,9 +44,7 @@ def ports(count: int, first: Number = 0) -> tuple[Reading, ...]:
 
 ODD_TEXTS = ['"', "\\", "\n", "%s", "%", "\\n", '\\"', "{", "}", ",", "=", " # ", "", "é", "\udcff", "\ud800", "\x00", "\r",
              "\u2028"]  # fmt: skip
-texts = st.one_of(
-    st.sampled_from(ODD_TEXTS), st.text(max_size=6), st.text(st.characters(categories=["Cs", "Cc", "Zl", "Po"]), max_size=4)
-)
+texts = st.one_of(st.sampled_from(ODD_TEXTS), st.text(max_size=6), st.text(st.characters(categories=["Cs", "Cc", "Zl", "Po"]), max_size=4))
 """Label values: whatever a driver's text may hold, lone surrogates (Python's way to carry stray bytes) included."""
 
 ODD_NUMBERS: list[Number] = [2**64 - 1, 2**64, 2**53 + 1, -0.0, 5e-324, 1e16, 1234567.5, math.inf, -math.inf, math.nan]

@@ -31,9 +31,7 @@ def said(value: Number) -> str:
 
 def parse(text: str) -> list[Sample]:
     """All samples of a page, in order, as prometheus_client's parser reads them."""
-    return [
-        (s.name, tuple(sorted(s.labels.items())), said(s.value)) for f in text_string_to_metric_families(text) for s in f.samples
-    ]
+    return [(s.name, tuple(sorted(s.labels.items())), said(s.value)) for f in text_string_to_metric_families(text) for s in f.samples]
 
 
 def heads(text: str) -> list[tuple[str, str, str]]:
@@ -105,9 +103,7 @@ def test_json_holds_the_same_series_as_the_text(scene: Scene) -> None:
     """Same order, same labels, and text that JSON can carry."""
     found = samples_of(selected_readings(scene, FULL), ROWS, FULL, CAP)
 
-    assert [(s["name"], tuple(sorted(s["labels"].items())), said(s["value"])) for s in found] == parse(
-        render(scene, FULL, CAP, ROWS)
-    )
+    assert [(s["name"], tuple(sorted(s["labels"].items())), said(s["value"])) for s in found] == parse(render(scene, FULL, CAP, ROWS))
 
 
 @given(scenes)

@@ -85,9 +85,7 @@ def test_parameters_of_others_are_ignored() -> None:
 
 def test_unknown_source_is_refused_with_the_known_ones() -> None:
     """One line that tells what could be asked for."""
-    assert (
-        refused({"collect[]": ["infiniband", "slurm"]}) == "unknown source 'slurm' in collect[]; known: exporter, infiniband, nvml"
-    )
+    assert refused({"collect[]": ["infiniband", "slurm"]}) == "unknown source 'slurm' in collect[]; known: exporter, infiniband, nvml"
 
 
 def test_unknown_tier_is_refused_with_the_known_ones() -> None:

@@ -50,9 +50,7 @@ def test_no_counter_of_a_port_ever_falls() -> None:
 def test_raw_bit_errors_are_one_in_a_hundred_million() -> None:
     """Corrected bits over eight times the line's bytes: what a rule will divide."""
     samples = _after(3600)
-    corrected, capacity = (
-        ethernet(samples, name, "mlx5_0") for name in ("corrected_bit_errors_total", "line_capacity_bytes_total")
-    )
+    corrected, capacity = (ethernet(samples, name, "mlx5_0") for name in ("corrected_bit_errors_total", "line_capacity_bytes_total"))
 
     assert corrected is not None
     assert capacity is not None

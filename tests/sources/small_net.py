@@ -50,11 +50,7 @@ def ethernet(samples: Samples, name: str, device: str, port: str = "1", **labels
 
 def links_of(samples: Samples, prefix: str = "fabric_ethernet_") -> set[tuple[str, str]]:
     """(device, port) of every series whose name begins so."""
-    return {
-        (pairs["device"], pairs["port"])
-        for name, labels in samples
-        if name.startswith(prefix) and "port" in (pairs := dict(labels))
-    }
+    return {(pairs["device"], pairs["port"]) for name, labels in samples if name.startswith(prefix) and "port" in (pairs := dict(labels))}
 
 
 def ethernet_faults(machine: Machine) -> list[Fault]:

@@ -21,9 +21,7 @@ HCA_PATH = ("0000:10:01.0", "0000:11:00.0", "0000:12:02.0", "0000:14:00.0")
 """A GPU and an HCA behind one switch."""
 
 
-def link(
-    speed: str = "32.0 GT/s PCIe", lanes: int | str = 16, max_speed: str = "32.0 GT/s PCIe", max_lanes: int | str = 16
-) -> Texts:
+def link(speed: str = "32.0 GT/s PCIe", lanes: int | str = 16, max_speed: str = "32.0 GT/s PCIe", max_lanes: int | str = 16) -> Texts:
     """The four link files of one end."""
     return {"current_link_speed": speed, "current_link_width": lanes, "max_link_speed": max_speed, "max_link_width": max_lanes}
 
@@ -60,9 +58,7 @@ def switch_pair(**changed: Texts) -> list[Entry]:
         "hca_port": (HCA_PATH[:3], BRIDGE),
         "hca": (HCA_PATH, HCA),
     }
-    entries = [
-        entry for name, (path, kind) in parts.items() for entry in function(path, {**kind, **link(), **changed.get(name, {})})
-    ]
+    entries = [entry for name, (path, kind) in parts.items() for entry in function(path, {**kind, **link(), **changed.get(name, {})})]
     return [*entries, *rdma(HCA_PATH, "mlx5_0")]
 
 

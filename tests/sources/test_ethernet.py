@@ -77,16 +77,10 @@ def test_one_roce_port_is_one_link_in_every_series(name: str) -> None:
     """Every RDMA port on Ethernet that both sources show carries the same device and port, and its interface no link of its own."""
     samples = machine(name).run(20).samples
     infos = [dict(labels) for metric, labels in samples if metric == "fabric_infiniband_port_info"]
-    roce = {
-        info["netdev"]: (info["device"], info["port"]) for info in infos if info["link_layer"] != "InfiniBand" and info["netdev"]
-    }
-    fed = {
-        info["netdev"]: (info["device"], info["port"]) for info in (dict(ls) for m, ls in samples if m == "fabric_ethernet_info")
-    }
+    roce = {info["netdev"]: (info["device"], info["port"]) for info in infos if info["link_layer"] != "InfiniBand" and info["netdev"]}
+    fed = {info["netdev"]: (info["device"], info["port"]) for info in (dict(ls) for m, ls in samples if m == "fabric_ethernet_info")}
 
-    assert {netdev: fed[netdev] for netdev in roce if netdev in fed} == {
-        netdev: link for netdev, link in roce.items() if netdev in fed
-    }
+    assert {netdev: fed[netdev] for netdev in roce if netdev in fed} == {netdev: link for netdev, link in roce.items() if netdev in fed}
     assert not {device for device, _ in links_of(samples)} & set(roce)
 
 

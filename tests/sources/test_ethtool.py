@@ -106,9 +106,7 @@ def test_physical_interfaces_of_this_machine_are_found() -> None:
     if not NET.is_dir():
         lacking("no /sys/class/net here")
     scan = EthernetSource(RealFiles("/sys", 100), IoctlEthtool(), everything).scan(0.0, 0.0)
-    expected = [
-        n for n in sorted(os.listdir(NET)) if (NET / n / "device").exists() and (NET / n / "type").read_text().strip() == "1"
-    ]
+    expected = [n for n in sorted(os.listdir(NET)) if (NET / n / "device").exists() and (NET / n / "type").read_text().strip() == "1"]
 
     assert [reader.subject for reader in scan.readers] == expected
 

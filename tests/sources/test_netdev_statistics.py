@@ -110,11 +110,7 @@ def test_a_table_that_changes_at_every_call_shows_nothing_and_is_tried_again() -
     assert settled[0][DISCARDS] == 17
 
 
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from([f"rx_prio{p}_discards" for p in range(8)] + ["rx0_packets", "x"]), UINT64), max_size=6
-    )
-)
+@given(st.lists(st.dictionaries(st.sampled_from([f"rx_prio{p}_discards" for p in range(8)] + ["rx0_packets", "x"]), UINT64), max_size=6))
 def test_no_value_ever_stands_under_another_s_name(tables: list[dict[str, int]]) -> None:
     """Whatever tables follow each other, as long as their lengths differ or the names are learnt anew."""
     ethtool = ScriptedEthtool({})
@@ -125,9 +121,7 @@ def test_no_value_ever_stands_under_another_s_name(tables: list[dict[str, int]])
         ethtool.table = table
         values, _ = _pass(statistics)
 
-        assert values == {
-            ("eth_priority_discards", name[7], "discards"): n for name, n in table.items() if name.startswith("rx_prio")
-        }
+        assert values == {("eth_priority_discards", name[7], "discards"): n for name, n in table.items() if name.startswith("rx_prio")}
 
 
 @pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EPERM])

@@ -90,9 +90,7 @@ def test_kinds_of_a_poor_link_stand_under_their_names() -> None:
     assert aer_of(text, "correctable") == expected
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"\n", b"RxErr\n", b"RxErr many\n", b"RxErr -1\n", b"RxErr 1 2\n", b"RxErr 18446744073709551616\n"]
-)
+@pytest.mark.parametrize("raw", [b"", b"\n", b"RxErr\n", b"RxErr many\n", b"RxErr -1\n", b"RxErr 1 2\n", b"RxErr 18446744073709551616\n"])
 def test_a_file_with_one_wrong_line_gives_nothing(raw: bytes) -> None:
     """A wrong sum is worse than none."""
     assert aer_of(raw, "correctable") is None

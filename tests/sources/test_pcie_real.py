@@ -116,9 +116,7 @@ def test_distances_of_the_h100_node_are_those_of_its_switches_and_sockets() -> N
     assert distances_of(Machine(_h100(need_data()))) == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["procfs-fixtures", "node-exporter-fixtures", "rdma-exporter-vf", "rdma-exporter-guest_vf", "h100-gpud"]
-)
+@pytest.mark.parametrize("name", ["procfs-fixtures", "node-exporter-fixtures", "rdma-exporter-vf", "rdma-exporter-guest_vf", "h100-gpud"])
 def test_other_captured_trees_are_read_without_error(name: str) -> None:
     """Whatever they lack; dangling links cost themselves."""
     seen = Machine(MemoryTree(read_archive(need_data() / "sysfs" / f"{name}.tree"))).run(20)
