@@ -99,9 +99,12 @@ class NetdevStatistics:
     def _refused(self, error: OSError, faults: FaultList, now_s: float) -> None:
         if error.errno == errno.EFBIG:
             faults.add(self.subject, Reason.LIMIT, f"{error.strerror}; none is read")
+        elif error.errno == errno.ENODEV:
+            # /sys shows it, so it is not lost: a container with the host's /sys and a network of its own.
+            faults.add(self.subject, Reason.ABSENT, "no such interface in this process's network namespace; use the host's network")
         else:
             faults.add_error(self.subject, error)
-        if error.errno == errno.EFBIG or reason_of(error) in _RESTING:
+        if error.errno in {errno.EFBIG, errno.ENODEV} or reason_of(error) in _RESTING:
             self._sleep(now_s)
 
     def _sleep(self, now_s: float) -> None:

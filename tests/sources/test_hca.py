@@ -6,7 +6,7 @@ import pytest
 
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
-from tests.machine import Machine, machine, port_value
+from tests.machine import Machine, machine, machine_names, port_value
 from tests.sources.small_hca import CLASS, UP, Refused, fault_count, faults_of, hca, machine_of, names_of, tree_of
 
 GONE = "mlx5_3"
@@ -214,3 +214,13 @@ def test_a_device_without_a_readable_ports_folder_is_one_fault() -> None:
     assert names_of(seen, "mlx5_0") == set()
     assert fault_count(seen, "denied") == 3  # one a cadence
     assert "state_id" in names_of(seen, "mlx5_1")
+
+
+@pytest.mark.parametrize("name", machine_names())
+def test_a_sweep_shows_what_the_first_slow_pass_showed(name: str) -> None:
+    """Two ways through the same files, one page: every machine, first pass against later ones."""
+    seen = machine(name)
+    first = {key: value for key, value in seen.samples.items() if key[0].startswith("fabric_infiniband")}
+    later = {key: value for key, value in seen.run(20).samples.items() if key[0].startswith("fabric_infiniband")}
+
+    assert later == first

@@ -122,15 +122,20 @@ def test_another_interface_under_the_same_name_has_a_reader_of_its_own() -> None
     assert after[1] is before[1]
 
 
-def test_an_interface_that_went_between_scan_and_call_is_lost() -> None:
-    """ENODEV: one fault, its files' numbers of this pass kept."""
+def test_an_interface_of_another_network_namespace_is_not_asked_again_and_again() -> None:
+    """ENODEV while /sys shows it: a container without the host's network. One fault, its files' numbers kept, and its handles too."""
     tree = MemoryTree([*interface("eth0", 1, {**UP, **TRAFFIC}), *drivers()])
     ethtool = ScriptedEthtool({}, error=OSError(errno.ENODEV, "No such device"))
     reader = EthernetSource(tree, ethtool, everything).scan(0.0, 0.0).readers[0]
     snapshot = reader.read(Cadence.NORMAL, 0.0, 0.0)
 
-    assert [fault.reason for fault in snapshot.faults] == ["lost"]
+    again = reader.read(Cadence.NORMAL, 15.0, 15.0)
+
+    assert [fault.reason for fault in snapshot.faults] == ["absent"]
     assert snapshot.readings[0].values["eth_received_bytes"] == 10
+    assert again.faults == ()
+    assert again.readings[0].values["eth_received_bytes"] == 10
+    reader.close()
     assert tree.handles_open == 0
 
 
