@@ -38,6 +38,7 @@ class Gated:
         self.closed = False
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
+        """Wait for the gate, then count."""
         self.inside += 1
         self.most_inside = max(self.most_inside, self.inside)
         self.gate.wait()
@@ -49,6 +50,7 @@ class Gated:
         )
 
     def close(self) -> None:
+        """Note it."""
         self.closed = True
 
 
@@ -61,7 +63,8 @@ class Listing:
         self.readers = tuple(Gated(name) for name in names)
         self.snapshot = Snapshot(Feed("test", "", Cadence.NORMAL), 0.0, 0.0, ())
 
-    def scan(self, wall_s: float, monotonic_s: float) -> "Listing":
+    def scan(self, wall_s: float, monotonic_s: float) -> "Listing":  # noqa: ARG002  # as the Protocol has it
+        """Always the same."""
         return self
 
 
@@ -76,14 +79,17 @@ class House:
         self.sampler = Sampler([(self.source, Intervals(INTERVAL_S, 60.0, 60.0))], self.clock, self.crew, self.board)
 
     def device(self, name: str) -> Gated:
+        """The device of that name."""
         return next(reader for reader in self.source.readers if reader.subject == name)
 
     @property
     def hung(self) -> tuple[str, ...]:
+        """Who is flagged now."""
         return self.board.current(0.0).sources[0].hung
 
     @property
     def is_grouped(self) -> bool:
+        """Whether there is a group now."""
         return self.sampler._ledgers[0].group is not None
 
 
