@@ -11,37 +11,13 @@ from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
 from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader
+from exporter.runtime.devices import Device, Group, due_cadences, grouped, is_unstretched
 from exporter.runtime.log_once import FaultLog
 from exporter.runtime.reader_group import GROUP, ReaderGroup
-from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, is_due, stale_after_s
+from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, stale_after_s
 
-GROUP_MIN = 2
-"""Devices a group has, at least."""
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
-
-
-@dataclass(slots=True)
-class _Device:
-    """One device (or the scan, reader None) and its beats."""
-
-    reader: DeviceReader | None
-    beats: dict[Cadence, Beat]
-    elapsed_s: float | None = None
-    ok: bool = True
-    hung: bool = False
-    plain: bool = False
-    """The last pass was quick and had no fault."""
-    grouped: bool = False
-
-
-@dataclass(slots=True)
-class _Group:
-    """Devices that are read as one errand, their common beats, and what the last pass took for each."""
-
-    reader: ReaderGroup
-    beats: dict[Cadence, Beat]
-    elapsed_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -52,8 +28,8 @@ class Ledger:
     intervals: Intervals
     log: FaultLog
     groups: bool = False
-    group: _Group | None = None
-    devices: dict[str, _Device] = field(default_factory=dict)
+    group: Group | None = None
+    devices: dict[str, Device] = field(default_factory=dict)
     leaving: list[DeviceReader] = field(default_factory=list)
     newest: dict[Feed, tuple[Snapshot, float]] = field(default_factory=dict)
     faults: dict[Reason, int] = field(default_factory=dict)
@@ -62,7 +38,7 @@ class Ledger:
 
     def open(self, now_s: float) -> None:
         """Make the first scan due."""
-        self.devices[WHOLE] = _Device(None, {Cadence.NORMAL: Beat(self.intervals.normal_s, now_s)})
+        self.devices[WHOLE] = Device(None, {Cadence.NORMAL: Beat(self.intervals.normal_s, now_s)})
 
     def due(self, now_s: float, busy: Mapping[tuple[str, str], float], forced: Collection[Cadence] = ()) -> list[Errand]:
         """Errands to start now: what is due, and all devices at the `forced` cadences (the scan too if SLOW is among them). Until the first
@@ -71,14 +47,14 @@ class Ledger:
         name = self.source.name
         self._regroup()
         if self.group is not None and (name, GROUP) not in busy:
-            cadences = _due_cadences(self.group.beats, now_s, forced)
+            cadences = due_cadences(self.group.beats, now_s, forced)
             if cadences:
                 found.append(Errand(self.source, self.group.reader, cadences))
         for subject, device in self.devices.items():
             if device.grouped or (busy and (name, subject) in busy):
                 continue
             also = forced if device.reader is not None or Cadence.SLOW in forced else ()
-            cadences = _due_cadences(device.beats, now_s, also)
+            cadences = due_cadences(device.beats, now_s, also)
             if cadences:
                 found.append(Errand(self.source, device.reader, cadences))
         return found
@@ -179,20 +155,8 @@ class Ledger:
         group = self.group
         if group is not None and group.reader.abandoned:
             self._leave_group([member.subject for member in group.reader.members])
-        if self.groups and self.group is None:
-            self._form_group()
-
-    def _form_group(self) -> None:
-        plain = [device for device in self.devices.values() if device.plain and device.reader is not None and not device.hung]
-        if len(plain) < len(self.devices) - 1 or len(plain) < GROUP_MIN:
-            return  # not everybody is there yet, or there is nothing to gain
-        beats = dict(plain[0].beats)
-        due = {cadence: beat.due_s for cadence, beat in beats.items()}
-        alike = [d for d in plain if {cadence: beat.due_s for cadence, beat in d.beats.items()} == due and _unstretched(d.beats)]
-        if len(alike) >= GROUP_MIN:
-            self.group = _Group(ReaderGroup(self.source, [device.reader for device in alike if device.reader is not None]), beats)
-            for device in alike:
-                device.grouped = True
+        if self.groups:
+            self.group = grouped(self.source, self.devices.values(), self.group)
 
     def _leave_group(self, subjects: Iterable[str]) -> None:
         """These devices go on by themselves, in the group's rhythm; the others stay together."""
@@ -205,7 +169,7 @@ class Ledger:
             device.grouped = device.plain = False
             device.beats = dict(group.beats)
         members = [member for member in group.reader.members if member.subject not in gone]
-        self.group = _Group(ReaderGroup(self.source, members), group.beats, group.elapsed_s) if members else None
+        self.group = Group(ReaderGroup(self.source, members), group.beats, group.elapsed_s) if members else None
 
     def _absorb_group(self, reader: ReaderGroup, outcome: Outcome, now_s: float) -> None:
         group = self.group
@@ -224,15 +188,16 @@ class Ledger:
         self.newest.update(
             [(snapshot.feed, (snapshot, snapshot.monotonic_s + stale_s[snapshot.feed.cadence])) for snapshot in outcome.snapshots]
         )
-        self.last_success_wall_s = max(self.last_success_wall_s or 0.0, outcome.snapshots[0].wall_s) if outcome.snapshots else None
-        if each_s > limits.PATIENT_WAIT_S or not _unstretched(group.beats):
+        if outcome.snapshots:
+            self.last_success_wall_s = max(self.last_success_wall_s or 0.0, outcome.snapshots[0].wall_s)
+        if each_s > limits.PATIENT_WAIT_S or not is_unstretched(group.beats):
             self._leave_group([member.subject for member in reader.members])
         elif odd:
             self._leave_group({snapshot.feed.subject for snapshot in odd})
         for snapshot in odd:
             self._keep(self.devices[snapshot.feed.subject], snapshot)
 
-    def _turn_beats(self, device: _Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
+    def _turn_beats(self, device: Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
         """Give each cadence's beat its next time. A pass of several is shared out so: the quicker beats cost what they last cost alone,
         the slowest the rest."""
         rest_s = outcome.elapsed_s
@@ -243,14 +208,14 @@ class Ledger:
             self._turn(device, cadence, now_s, cost_s, barren)
         self._turn(device, slowest, now_s, rest_s, barren)
 
-    def _turn(self, device: _Device, cadence: Cadence, now_s: float, cost_s: float, barren: bool) -> None:  # noqa: FBT001  # private
+    def _turn(self, device: Device, cadence: Cadence, now_s: float, cost_s: float, barren: bool) -> None:  # noqa: FBT001  # private
         before = device.beats[cadence]
         after = device.beats[cadence] = after_pass(before, now_s, cost_s, barren=barren)
         if (after.guard == 1) != (before.guard == 1):
             subject = device.reader.subject if device.reader is not None else "scan"
             self.log.stretched(self.source.name, subject, cadence.value, after.actual_s)
 
-    def _keep(self, device: _Device, snapshot: Snapshot) -> None:
+    def _keep(self, device: Device, snapshot: Snapshot) -> None:
         feed, wall_s, monotonic_s, readings, faults = snapshot
         beat = device.beats.get(feed.cadence)
         if beat is not None and readings:
@@ -282,18 +247,10 @@ class Ledger:
         for subject, reader in found.items():
             if subject not in self.devices:
                 beats = {cadence: Beat(self.intervals.of(cadence), now_s) for cadence in reader.cadences}
-                self.devices[subject] = _Device(reader, beats)
+                self.devices[subject] = Device(reader, beats)
 
     def _count(self, faults: Iterable[Fault]) -> None:
         listed = tuple(faults)
         for fault in listed:
             self.faults[fault.reason] = self.faults.get(fault.reason, 0) + 1
         self.log.write(listed)
-
-
-def _due_cadences(beats: Mapping[Cadence, Beat], now_s: float, also: Collection[Cadence]) -> tuple[Cadence, ...]:
-    return tuple([cadence for cadence, beat in beats.items() if is_due(beat, now_s) or cadence in also])
-
-
-def _unstretched(beats: Mapping[Cadence, Beat]) -> bool:
-    return all(beat.stretch == 1 for beat in beats.values())
