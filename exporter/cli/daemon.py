@@ -42,6 +42,7 @@ class Daemon:
         self._board = Board()
         self._keep_files = raise_limit(first.config.web.max_connections)
         self._process_numbers = ProcessNumbers()
+        self._bound_web = first.config.web
         self._reloading = threading.Lock()
         self._reload_ok = True
         self._loaded_wall_s = clock.wall_s()
@@ -88,7 +89,7 @@ class Daemon:
             self._reload_ok = False
             log.error("reload refused, the old configuration stays: %s", "; ".join(str(error).splitlines()))  # noqa: TRY400  # a mistake in a file needs no traceback
             return
-        if loaded.config.web != self.config.web:
+        if loaded.config.web != self._bound_web:
             log.warning("reload: web.* takes effect at the next start; the rest of the configuration is in force now")
         self._sampler.stop()
         self._reload_ok, self._loaded_wall_s = True, self._clock.wall_s()

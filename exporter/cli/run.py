@@ -21,7 +21,7 @@ from exporter.config.schema import Web
 from exporter.model.address import Address, TcpAddress, parse_address
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.logs import set_up
-from exporter.web.bind import AddressError, bind, withdraw
+from exporter.web.bind import AddressError, bind, mark_of, withdraw
 from exporter.web.connection import Limits
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve
@@ -36,12 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop. Raises ConfigError for a configuration, profile or address that cannot be used."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the handler is in place: a reload right after the start must not end the daemon
     clock = SystemClock()
     first = loaded(args)
     config = first.config
     set_up(config.logging.level, config.logging.format)
     addresses = _addresses(config.web)
     bound = _bind_all(addresses)
+    marks = {address: mark_of(address) for address in addresses}
     machine = SimulatedMachine(config.simulate.profile, clock) if config.simulate.profile else None
     try:
         daemon = Daemon(first, lambda: loaded(args), clock, machine.folder if machine is not None else None)
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         stuck = daemon.stop()
     finally:
         for address in addresses:
-            withdraw(address)
+            withdraw(address, marks[address])
         if machine is not None:
             machine.close()
     log.info("stopped")
@@ -69,8 +71,10 @@ def _bind_all(addresses: Sequence[Address]) -> dict[Address, tuple[socket.socket
         try:
             bound[address] = bind(address)
         except AddressError as error:
-            for sock in (s for sockets in bound.values() for s in sockets):
-                sock.close()
+            for earlier, sockets in bound.items():
+                for sock in sockets:
+                    sock.close()
+                withdraw(earlier, mark_of(earlier))
             raise error_of((Mistake("web", str(error)),)) from None
     return bound
 

@@ -153,12 +153,15 @@ def _write_whole(path: str, text: str) -> None:
 
 
 def _exit_of(scene: Scene) -> Exit:
-    """4 without any device of any source; a plain Ethernet NIC is one. Sources that found nothing say so on stderr, one line each."""
+    """5 if anything could not be read, else 4 without any device of any source; a plain Ethernet NIC is one. Sources that found nothing
+    say so on stderr, one line each."""
     for status in scene.sources:
         if not status.devices:
             print(f"{status.source}: found nothing; looked for {status.looked_for}", file=sys.stderr)
+    failed = {reason for status in scene.sources for reason, count in status.faults.items() if count} - NORMAL_ABSENCES
+    if failed:
+        return Exit.PARTIAL
     if not any(status.devices for status in scene.sources):
         print("no supported hardware", file=sys.stderr)
         return Exit.NO_HARDWARE
-    failed = {reason for status in scene.sources for reason, count in status.faults.items() if count} - NORMAL_ABSENCES
-    return Exit.PARTIAL if failed else Exit.OK
+    return Exit.OK

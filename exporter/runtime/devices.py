@@ -1,7 +1,7 @@
 """What a ledger knows of one device, and which devices are read together. No threads, no clock: time is a parameter."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from exporter.model.metric import Cadence
 from exporter.runtime.collect import DeviceReader, Source
@@ -20,7 +20,8 @@ class Device:
     beats: dict[Cadence, Beat]
     elapsed_s: float | None = None
     """Wall time of the last pass it made by itself; None before the first."""
-    ok: bool = True
+    failing: set[Cadence] = field(default_factory=set)
+    """Cadences whose last passes brought nothing but grave faults."""
     hung: bool = False
     plain: bool = False
     """The last pass was quick and had no fault."""

@@ -16,6 +16,8 @@ from exporter.runtime.log_once import FaultLog
 from exporter.runtime.reader_group import GROUP, ReaderGroup
 from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, stale_after_s
 
+NORMAL_ABSENCES = frozenset({Reason.ABSENT, Reason.UNSUPPORTED})
+"""Reasons that some healthy hardware has for ever."""
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
 
@@ -35,6 +37,8 @@ class Ledger:
     faults: dict[Reason, int] = field(default_factory=dict)
     last_success_wall_s: float | None = None
     scanned: bool = False
+    scan_faults: tuple[Fault, ...] = ()
+    """Of the newest scan: what it says again and again counts once."""
 
     def open(self, now_s: float) -> None:
         """Make the first scan due."""
@@ -86,16 +90,17 @@ class Ledger:
             self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
         faulty = any(snapshot.faults for snapshot in outcome.snapshots)
         barren = faulty and reader is not None and not any(snapshot.readings for snapshot in outcome.snapshots)
-        device.ok, device.elapsed_s = not barren, outcome.elapsed_s
+        device.elapsed_s = outcome.elapsed_s
+        self._judge(device, outcome)
         device.plain = not faulty and outcome.waited_s <= limits.PATIENT_WAIT_S and all(snapshot.readings for snapshot in outcome.snapshots)
         self._turn_beats(device, outcome, now_s, barren=barren)
         for snapshot in outcome.snapshots:
             self._keep(device, snapshot)
-        self.scanned = self.scanned or device.reader is None
+        if device.reader is None:
+            self.scanned = True
+            self.scan_faults = tuple(fault for snapshot in outcome.snapshots for fault in snapshot.faults)
         if outcome.scan is not None:
             self._take_scan(outcome.scan.readers, now_s)
-        elif device.reader is None:
-            device.ok = False
 
     def flag_hung(self, now_s: float, busy: Mapping[tuple[str, str], float]) -> None:
         """Flag each device whose errand has run longer than its deadline; count it once per hang."""
@@ -120,7 +125,7 @@ class Ledger:
         hung: list[str] = []
         all_ok, longest_s, busiest = True, 0.0, 0.0
         for subject, device in self.devices.items():
-            all_ok = all_ok and device.ok
+            all_ok = all_ok and not device.failing
             longest_s = max(longest_s, device.elapsed_s or 0.0)
             if device.hung:
                 hung.append(subject or "scan")
@@ -129,7 +134,8 @@ class Ledger:
         if self.group is not None:
             busiest = max(busiest, sum([beat.duty for beat in self.group.beats.values()]))
             longest_s = max(longest_s, self.group.elapsed_s)
-        fast = [s.monotonic_s for feed, (s, expires_s) in self.newest.items() if feed.cadence is Cadence.FAST and expires_s > now_s]
+        live = [snapshot for snapshot, expires_s in self.newest.values() if expires_s > now_s]
+        fast = [snapshot.monotonic_s for snapshot in live if snapshot.feed.cadence is Cadence.FAST]
         known = len(self.devices) > 1
         return SourceStatus(
             source=self.source.name,
@@ -149,6 +155,18 @@ class Ledger:
         self.leaving += [device.reader for device in self.devices.values() if device.reader is not None]
         self.devices.clear()
         self.let_go(busy)
+
+    def _judge(self, device: Device, outcome: Outcome) -> None:
+        """A device fails at a cadence while its passes bring nothing but faults, of reasons that are not normal on some hardware; files that
+        rest bring no fault, so only numbers end it. The scan fails while it finds nobody and has such faults."""
+        found = outcome.scan is not None and bool(outcome.scan.readers)
+        for snapshot in outcome.snapshots:
+            grave = any(fault.reason not in NORMAL_ABSENCES for fault in snapshot.faults)
+            brought = found if device.reader is None else bool(snapshot.readings)
+            if grave and not brought:
+                device.failing.add(snapshot.feed.cadence)
+            elif brought or device.reader is None:
+                device.failing.discard(snapshot.feed.cadence)
 
     def _regroup(self) -> None:
         """Put plain devices of one rhythm together; take a group apart that was abandoned."""
@@ -225,7 +243,7 @@ class Ledger:
         if readings or all(fault.reason is Reason.ABSENT for fault in faults):
             self.last_success_wall_s = max(self.last_success_wall_s or 0.0, wall_s)
         if faults:
-            self._count(faults)
+            self._count(faults if device.reader is not None else [fault for fault in faults if fault not in self.scan_faults])
             if device.reader is not None and any(fault.reason is Reason.LOST for fault in faults):
                 self._scan_soon(monotonic_s)
 

@@ -22,7 +22,8 @@ class FaultLog:
     def write(self, faults: Iterable[Fault]) -> None:
         """Log those not seen before."""
         for fault in faults:
-            mark = (fault.source, fault.subject, fault.reason)
+            # What this process is short of concerns all its files alike: one line for the source, not one for each file.
+            mark = (fault.source, "" if fault.reason is Reason.EXHAUSTED else fault.subject, fault.reason)
             if mark in self._seen or len(self._seen) >= REMEMBERED_MAX:
                 continue
             self._seen.add(mark)

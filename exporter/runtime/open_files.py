@@ -24,4 +24,4 @@ def raise_limit(connections: int = 0) -> int:
         except (OSError, ValueError) as error:
             log.warning("cannot raise the limit of open files from %d: %s; files beyond it are opened at each read", soft, error)
     limit = WANTED if soft == resource.RLIM_INFINITY else soft
-    return max(0, limit - SPARE - connections)
+    return max(0, (limit - SPARE - connections) * 4 // 5)  # a quarter of it again may go to folders

@@ -34,6 +34,10 @@ OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 """O_NONBLOCK so that a pipe put in a file's place cannot hang the open."""
 
 
+FOLDERS_MIN = 8
+"""Folders kept open for files that are not, at least; else a quarter of the files that are kept."""
+
+
 class Files(Protocol):
     """A tree of attribute files. Paths are relative to its root ("" is the root itself). Errors are OSError with an errno."""
 
@@ -63,15 +67,16 @@ class Files(Protocol):
 class RealFiles:
     """A real tree below `root` ("/sys"). Files stay open; once handles run short, further ones are opened for each read.
 
-    `keep` bounds the files kept open (the caller sets it from the soft limit of the process).
+    `keep` bounds the files kept open, and with them their folders (the caller sets it from the soft limit of the process).
     """
 
     def __init__(self, root: str, keep: int) -> None:
         self.root = os.path.realpath(root)
         self._keep = keep
+        self._folders_max = max(FOLDERS_MIN, keep // 4)
         self._lock = threading.Lock()
         self._kept = 0
-        self._transient: dict[int, tuple[int, str]] = {}
+        self._transient: dict[int, tuple[int | None, str]] = {}
         self._folders: dict[str, tuple[int, int]] = {}
         self._next = -2
         self.pread: Callable[[int, int, int], bytes] = os.pread
@@ -93,28 +98,59 @@ class RealFiles:
             raise
 
     def _open_transient(self, path: str) -> int:
-        folder, name = os.path.split(path)
-        opened = os.open(os.path.join(self.root, folder), OPEN_FLAGS | os.O_DIRECTORY)
+        folder_fd = self._folder_of(path)
         try:
-            os.close(os.open(name, OPEN_FLAGS, dir_fd=opened))
+            os.close(self._open_now(path, folder_fd))
         except OSError:
-            os.close(opened)
+            self._leave_folder(path, folder_fd)
             raise
         with self._lock:
-            folder_fd, users = self._folders.setdefault(folder, (opened, 0))
-            self._folders[folder] = (folder_fd, users + 1)
             handle, self._next = self._next, self._next - 1
             self._transient[handle] = (folder_fd, path)
             self.pread = self._pread_any
+        return handle
+
+    def _folder_of(self, path: str) -> int | None:
+        """A kept handle of the file's folder, which makes each later open cheaper; None once there are enough of them. Raises OSError."""
+        folder = os.path.dirname(path)
+        with self._lock:
+            known = self._folders.get(folder)
+            if known is not None:
+                self._folders[folder] = (known[0], known[1] + 1)
+                return known[0]
+            if len(self._folders) >= self._folders_max:
+                return None
+        opened = os.open(os.path.join(self.root, folder), OPEN_FLAGS | os.O_DIRECTORY)
+        with self._lock:
+            folder_fd, users = self._folders.setdefault(folder, (opened, 0))
+            self._folders[folder] = (folder_fd, users + 1)
         if folder_fd != opened:
             os.close(opened)
-        return handle
+        return folder_fd
+
+    def _leave_folder(self, path: str, folder_fd: int | None) -> None:
+        """One file less needs the folder; the last one closes it."""
+        if folder_fd is None:
+            return
+        folder = os.path.dirname(path)
+        with self._lock:
+            _, users = self._folders[folder]
+            if users > 1:
+                self._folders[folder] = (folder_fd, users - 1)
+                return
+            del self._folders[folder]
+        os.close(folder_fd)
+
+    def _open_now(self, path: str, folder_fd: int | None) -> int:
+        if folder_fd is None:
+            return os.open(os.path.join(self.root, path), OPEN_FLAGS)
+        return os.open(os.path.basename(path), OPEN_FLAGS, dir_fd=folder_fd)
 
     def _pread_any(self, handle: int, size: int, offset: int, /) -> bytes:
         if handle >= 0:
             return os.pread(handle, size, offset)
         folder_fd, path = self._transient[handle]
-        fd = os.open(os.path.basename(path), OPEN_FLAGS, dir_fd=folder_fd)
+        fd = self._open_now(path, folder_fd)
         try:
             return os.pread(fd, size, offset)
         finally:
@@ -124,18 +160,12 @@ class RealFiles:
         """Give a handle back; the folder of the last transient one is closed with it."""
         if handle >= 0:
             os.close(handle)
-        with self._lock:
-            if handle >= 0:
+            with self._lock:
                 self._kept -= 1
-                return
-            _, path = self._transient.pop(handle)
-            folder = os.path.dirname(path)
-            folder_fd, users = self._folders[folder]
-            if users > 1:
-                self._folders[folder] = (folder_fd, users - 1)
-            else:
-                del self._folders[folder]
-                os.close(folder_fd)
+            return
+        with self._lock:
+            folder_fd, path = self._transient.pop(handle)
+        self._leave_folder(path, folder_fd)
 
     def listdir(self, path: str) -> list[str]:
         """Names in a folder."""

@@ -29,9 +29,20 @@ def bind(address: Address) -> tuple[socket.socket, ...]:
         raise AddressError(f"cannot listen on {address}: {_explain(error)}") from error
 
 
-def withdraw(address: Address) -> None:
-    """Remove the file of a unix address after its socket was closed; nothing for TCP or where it is gone."""
-    if isinstance(address, UnixAddress):
+def mark_of(address: Address) -> tuple[int, int] | None:
+    """What tells the file of a unix address just bound from one that another process puts in its place; None for TCP."""
+    if not isinstance(address, UnixAddress):
+        return None
+    try:
+        found = os.lstat(address.path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def withdraw(address: Address, mark: tuple[int, int] | None) -> None:
+    """Remove the file of a unix address after its socket was closed, if it still is the one of that mark; nothing for TCP."""
+    if isinstance(address, UnixAddress) and mark is not None and mark_of(address) == mark:
         with contextlib.suppress(OSError):
             os.unlink(address.path)
 

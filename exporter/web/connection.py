@@ -26,7 +26,8 @@ class Limits:
     """What one server grants its peers. Seconds and bytes; each is a bound, none waits for another."""
 
     connections: int = 512
-    """Open connections of all listeners together, those still in their TLS handshake included; one more is closed at once."""
+    """Open connections of all listeners with the same routes, those still in their TLS handshake included; one more is closed at once.
+    The health address, which has routes of its own, has as many places of its own."""
     handshake_s: float = 5
     """For the TLS handshake. With `head_s` it makes 15 s, the longest that a peer who says nothing useful can stay (targets.md P4)."""
     head_s: float = 10
@@ -52,7 +53,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, routes: Routes, limits: Limits, gone: Callable[["Connection"], None]) -> None:
         self.transport: asyncio.Transport | None = None
-        self._routes = routes
+        self.routes = routes
         self._limits = limits
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -174,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
             b", ".join(self._accept).decode("latin-1"),
             b", ".join(self._accept_encoding).decode("latin-1"),
         )
-        self._answer(request, self._parser.should_keep_alive())
+        self._answer(request, self._parser.should_keep_alive() and not self._parser.should_upgrade())
 
     def _answer(self, request: Request, keep_alive: bool) -> None:  # noqa: FBT001  # as the parser says it
         """Answer now, or hold the request while its predecessor's response is still going out."""
@@ -190,7 +191,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._answered = True
         self._until_s = self._loop.time() + self._limits.idle_s
-        _send(transport, self._routes.answer(request), keep_alive=keep_alive and not self._stopping)
+        _send(transport, self.routes.answer(request), keep_alive=keep_alive and not self._stopping)
         if not keep_alive or self._stopping:
             self._close()
 

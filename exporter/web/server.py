@@ -23,6 +23,8 @@ Listener: TypeAlias = tuple[socket.socket, Routes, ssl.SSLContext | None]
 
 ACCEPT_PAUSE_S = 1.0
 """Rest after accept() failed for want of files or memory: the cause does not go away at once, and trying is a busy loop."""
+SAY_AGAIN_S = 60.0
+"""How long the log stays quiet about a want of files that comes and goes with every connection."""
 ACCEPTS_A_TURN = 32
 """Connections accepted before others get their turn: a flood of them must not starve those already open."""
 TLS_CLOSE_S = 2.0
@@ -60,10 +62,12 @@ class _Server:
         self._limits = limits
         self._open: set[Connection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
+        self._taken: dict[Routes, int] = {}
+        """Open connections by what they are answered with: the health address keeps places of its own, whoever floods the others."""
         self._none_open = asyncio.Event()
         self._none_open.set()
         self._refusing = False
-        self._starved = False
+        self._quiet_until_s = 0.0
 
     async def accept(self, listener: socket.socket, routes: Routes, tls: ssl.SSLContext | None) -> None:
         """Accept for ever; returns by cancellation only."""
@@ -74,11 +78,12 @@ class _Server:
         while True:
             for _ in range(ACCEPTS_A_TURN):
                 peer = await self._next_peer(listener)
-                if self._is_full():
+                if self._is_full(routes):
                     peer.close()
                     continue
                 connection = Connection(routes, self._limits, self._forget)
                 self._open.add(connection)
+                self._taken[routes] = self._taken.get(routes, 0) + 1
                 self._none_open.clear()
                 task = asyncio.create_task(self._connect(peer, connection, tls))
                 self._connecting.add(task)
@@ -105,12 +110,14 @@ class _Server:
                 peer, _ = await asyncio.get_running_loop().sock_accept(listener)
             except OSError as error:
                 if error.errno in _EXHAUSTED:
-                    self._starved = self._starved or _warn("cannot accept connections reason=exhausted: %s", error)
+                    now_s = asyncio.get_running_loop().time()
+                    if now_s >= self._quiet_until_s:
+                        self._quiet_until_s = now_s + SAY_AGAIN_S
+                        _warn("cannot accept connections reason=exhausted: %s", error)
                     await asyncio.sleep(ACCEPT_PAUSE_S)
                 elif error.errno not in _PEER_FAILED:
                     raise
             else:
-                self._starved = False
                 return peer
 
     async def _connect(self, peer: socket.socket, connection: Connection, tls: ssl.SSLContext | None) -> None:
@@ -129,17 +136,20 @@ class _Server:
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
-        self._open.discard(connection)
+        if connection in self._open:
+            self._open.discard(connection)
+            self._taken[connection.routes] -= 1
         if not self._open:
             self._none_open.set()
         if self._refusing and len(self._open) <= self._limits.connections // 2:
             self._refusing = False
 
-    def _is_full(self) -> bool:
-        """Whether the bound is reached; says so in the log when it begins."""
-        if len(self._open) < self._limits.connections:
+    def _is_full(self, routes: Routes) -> bool:
+        """Whether the bound is reached for what these routes answer; says so in the log when it begins."""
+        taken = self._taken.get(routes, 0)
+        if taken < self._limits.connections:
             return False
-        self._refusing = self._refusing or _warn("refusing connections reason=limit: %d are open", len(self._open))
+        self._refusing = self._refusing or _warn("refusing connections reason=limit: %d are open", taken)
         return True
 
 

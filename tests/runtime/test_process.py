@@ -63,7 +63,7 @@ def test_limit_of_open_files_is_raised_as_far_as_it_goes(low_limit: tuple[int, i
     hard = low_limit[1]
     reachable = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
 
-    assert raise_limit() == reachable - SPARE
+    assert raise_limit() == (reachable - SPARE) * 4 // 5  # the rest is for their folders
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (reachable, hard)
 
 
@@ -71,7 +71,7 @@ def test_handles_for_connections_are_left_free(low_limit: tuple[int, int]) -> No
     """As many as the caller names; never less than none for files."""
     without = raise_limit()
 
-    assert raise_limit(10) == without - 10
+    assert raise_limit(1000) == without - 800
     assert raise_limit(10**9) == 0
 
 
@@ -91,7 +91,7 @@ def test_refusal_to_raise_is_logged_and_survived(low_limit: tuple[int, int], mon
     with monkeypatch.context() as patch:
         patch.setattr(resource, "setrlimit", refuse)
 
-        assert raise_limit() == low_limit[0] - SPARE
+        assert raise_limit() == (low_limit[0] - SPARE) * 4 // 5
 
 
 def test_virtual_time_stands_still_until_it_is_advanced() -> None:

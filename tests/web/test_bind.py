@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exporter.model.address import UnixAddress, parse_address
-from exporter.web.bind import AddressError, bind, withdraw
+from exporter.web.bind import AddressError, bind, mark_of, withdraw
 from tests.requires import lacking
 
 
@@ -133,7 +133,22 @@ def test_withdrawing_removes_the_file_of_a_unix_socket(tmp_path: Path) -> None:
     """Once, and a second time without complaint."""
     address = parse_address(f"unix://{tmp_path}/f.sock")
     bind(address)[0].close()
-    withdraw(address)
-    withdraw(address)
+    mark = mark_of(address)
+    withdraw(address, mark)
+    withdraw(address, mark)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_withdrawing_leaves_the_socket_of_another_daemon_alone(tmp_path: Path) -> None:
+    """It took the path over while we were still running."""
+    address = parse_address(f"unix://{tmp_path}/f.sock")
+    ours = bind(address)[0]
+    mark = mark_of(address)
+    (tmp_path / "f.sock").rename(tmp_path / "ours.sock")
+    theirs = bind(address)[0]
+    ours.close()
+    withdraw(address, mark)
+    theirs.close()
+
+    assert (tmp_path / "f.sock").exists()

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from exporter.web.connection import Limits
+from exporter.web.routes import Routes
 from tests.web.serving import METRICS, SCRAPE, Served, ask, listening, read_all, routes_with, serving, thread_count
 
 HALF = b"GET /metrics HTTP/1.1\r\nHost: n\r\nX-"
@@ -112,3 +113,16 @@ def open_one(served: Served, stack: ExitStack) -> None:
     received = b""
     while not received.endswith(METRICS):
         received += peer.recv(4096)
+
+
+def test_a_flood_on_the_metrics_port_leaves_the_health_port_its_places() -> None:
+    """Else idle peers would get the pod restarted."""
+    health = Routes.health_only(lambda: (True, "healthy"), lambda: (True, "ready"))
+    listeners = (listening("127.0.0.1:0"), listening("127.0.0.1:0", health))
+    with serving(*listeners, limits=Limits(connections=3)) as served, ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(served.connect(index=0))
+        flooded = ask(served, index=0)[0]
+        answer = ask(served, SCRAPE.replace(b"/metrics", b"/-/healthy"), index=1)[0]
+
+    assert (flooded, answer) == (0, 200)

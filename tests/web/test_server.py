@@ -240,3 +240,14 @@ def test_a_signal_to_stop_before_anyone_came_is_obeyed() -> None:
         served.close()
 
         assert threading.current_thread().is_alive()
+
+
+def test_an_upgrade_is_not_granted_and_costs_one_answer() -> None:
+    """Curl --http2 offers one over plain HTTP: a second answer on that connection would belong to nobody."""
+    with serving() as served, served.connect() as peer:
+        offer = b"GET /-/healthy HTTP/1.1\r\nHost: n\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n"
+        received = exchange(peer, offer)
+
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert received.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in received
