@@ -157,8 +157,8 @@ class Ledger:
         self.let_go(busy)
 
     def _judge(self, device: Device, outcome: Outcome) -> None:
-        """A device fails at a cadence while its passes bring nothing but faults, of reasons that are not normal on some hardware; files that
-        rest bring no fault, so only numbers end it. The scan fails while it finds nobody and has such faults."""
+        """A device fails at a cadence while its passes bring nothing but faults, of reasons that are not normal on some hardware; files
+        that rest bring no fault, so only numbers end it. The scan fails while it finds nobody and has such faults."""
         found = outcome.scan is not None and bool(outcome.scan.readers)
         for snapshot in outcome.snapshots:
             grave = any(fault.reason not in NORMAL_ABSENCES for fault in snapshot.faults)

@@ -9,6 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from exporter.model.metric import Cadence
+from exporter.runtime.board import Board
+from exporter.runtime.clock import ManualClock
+from exporter.runtime.crew import Inline
+from exporter.runtime.sampler import Sampler
+from exporter.runtime.schedule import Intervals
+from exporter.simulator.node import SimulatedNode
+from exporter.simulator.profiles import profile_named
+from exporter.simulator.tree_ethtool import TreeEthtool
+from exporter.sources.device_filter import DeviceFilter
+from exporter.sources.ethernet import EthernetSource
+from exporter.sources.infiniband import InfiniBandSource
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.meter import Scraper, free_port
 from tests.benchmarks.peers import Peer, daemon_command, node_exporter_command, started
@@ -35,6 +47,40 @@ def measure(_rounds: int) -> Iterator[Figure]:
     yield Figure("P7", what, on_scrape, 0, f"node_exporter {of_one_scrape * SCRAPES:,.0f}", str(on_scrape), "")
     what = "calls on sysfs a counter and pass, state files included"
     yield Figure("P7", what, passing, LIMIT, f"node_exporter {base:.2f}", f"{passing:.2f}", "")
+    calls, ioctls, numbers = of_a_roce_node()
+    what = "calls a number and pass on a RoCE node, ethtool's ioctl counted"
+    yield Figure("P7", what, calls / numbers, LIMIT, f"{ioctls} ioctls, {calls - ioctls} reads", f"{numbers} numbers", "")
+
+
+class _CountedEthtool(TreeEthtool):
+    """Counts the calls that would be an ioctl each."""
+
+    calls = 0
+
+    def values(self, netdev: str, count: int) -> tuple[int, ...]:
+        """One ioctl."""
+        self.calls += 1
+        return super().values(netdev, count)
+
+
+def of_a_roce_node() -> tuple[int, int, int]:
+    """Calls, ioctls among them, and numbers of one pass over a simulated node of eight RoCE rails, once all is open and learned."""
+    tree = SimulatedNode(profile_named("roce-h200"), 1).tree()
+    ethtool = _CountedEthtool(SimulatedNode(profile_named("roce-h200"), 1).tree())
+    clock, board = ManualClock(), Board()
+    intervals = Intervals(5.0, 15.0, 300.0)
+    wants = DeviceFilter().wants
+    sources = [(InfiniBandSource(tree, wants), intervals), (EthernetSource(tree, ethtool, wants, root="/sys"), intervals)]
+    sampler = Sampler(sources, clock, Inline(clock), board)
+    for _ in range(4):
+        sampler.tick()
+        clock.advance(15.0)
+    began, ethtool.calls = tree.preads + tree.opens + tree.listdirs, 0
+    cadences = (Cadence.FAST, Cadence.NORMAL)
+    sampler.tick_all(cadences)
+    calls = tree.preads + tree.opens + tree.listdirs - began + ethtool.calls
+    snapshots = [snapshot for feed, snapshot in board.current(clock.monotonic_s()).snapshots.items() if feed.cadence in cadences]
+    return calls, ethtool.calls, sum(len(reading.values) for snapshot in snapshots for reading in snapshot.readings)
 
 
 def _during_scrapes(root: str) -> int:
