@@ -6,6 +6,7 @@ from exporter.cli.memory import Memory
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
+from exporter.model.link_capability import expected_link
 from exporter.model.metric import Tier
 from exporter.runtime.collect import Source
 from exporter.runtime.schedule import Intervals
@@ -34,7 +35,8 @@ def sources_of(config: Config, files: Files, ethtool: Ethtool, memory: Memory, r
         found.append((interfaces, Intervals(eth.normal_interval_s, eth.normal_interval_s, eth.slow_interval_s)))
     if pcie.enabled:
         wants = DeviceFilter(pcie.include, pcie.exclude).wants
-        links = PcieSource(files, wants, slots=memory.names, learned=memory.learned, configured={}, root=root)
+        configured = dict(expected_link(text) for text in config.expect.pcie)
+        links = PcieSource(files, wants, slots=memory.names, learned=memory.learned, configured=configured, root=root)
         found.append((links, Intervals(pcie.normal_interval_s, pcie.normal_interval_s, pcie.slow_interval_s)))
     return found
 

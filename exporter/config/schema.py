@@ -4,7 +4,7 @@ all follow from it. Names in YAML are the field's, less the unit that Python car
 from dataclasses import dataclass, field
 from typing import Any
 
-from exporter.config.kinds import ADDRESS, BOOLEAN, PATH, PATTERN, TEXT, URL_PATH, Kind, choice, count, duration, list_of
+from exporter.config.kinds import ADDRESS, BOOLEAN, EXPECTED_LINK, PATH, PATTERN, TEXT, URL_PATH, Kind, choice, count, duration, list_of
 
 TIERS = ("aggregate", "basic", "standard", "full")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -211,6 +211,19 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
+class Expect:
+    """What the hardware should be able to do, where it cannot know by itself."""
+
+    pcie: tuple[str, ...] = option(
+        (),
+        list_of(EXPECTED_LINK),
+        "PCIe links of which less is expected than both ends could do: PATTERN=SPEED,WIDTH, as in mlx5_.*=x8 or 0000:3b:00.0=16GT/s,x8. "
+        "The pattern matches the whole name of a device or the PCI address of a bridge; the least of all that is known counts.",
+        "Empty: what both ends of a link can do is what it should do.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Exposition:
     """What /metrics shows."""
 
@@ -272,11 +285,12 @@ class Config:
     web: Web = field(default_factory=Web)
     state: State = field(default_factory=State)
     sources: Sources = field(default_factory=Sources)
+    expect: Expect = field(default_factory=Expect)
     exposition: Exposition = field(default_factory=Exposition)
     logging: Logging = field(default_factory=Logging)
     simulate: Simulate = field(default_factory=Simulate)
 
 
-NOT_YET = frozenset({"expect", "topology", "signals", "probes", "jobs", "recorder",
+NOT_YET = frozenset({"topology", "signals", "probes", "jobs", "recorder",
                      "sources.nvml", "sources.nvlink"})  # fmt: skip
 """Sections that later versions bring: a file that has them was written for another version, not mistyped."""

@@ -1,7 +1,13 @@
 """What a PCIe link can do: transfers per second on each lane, and lanes. Least and greatest of several. Pure; knows no file."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from exporter.model.quoted import shown
+
+TRANSFERS_PER_GT = 1_000_000_000
+_EXPECTED = re.compile(r"(?P<pattern>.+)=(?:(?P<speed>[0-9]{1,3}(?:\.[0-9])?)GT/s)?(?:(?(speed),|)x(?P<lanes>[0-9]{1,2}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +51,12 @@ def expectation(own: Capability, partners: Iterable[Capability], bounds: Iterabl
         None if firm.transfers_per_s is None else whole.transfers_per_s,
         None if firm.lanes is None else whole.lanes,
     )
+
+
+def expected_link(text: str) -> tuple[str, Capability]:
+    """Pattern and capability of `mlx5_.*=x8`, `0000:3b:00.0=16GT/s` or `gpu.*=32GT/s,x16`. Raises ValueError saying what was expected."""
+    match = _EXPECTED.fullmatch(text)
+    if match is None or not (match["speed"] or match["lanes"]):
+        raise ValueError(f"expected PATTERN=SPEED,WIDTH such as mlx5_.*=16GT/s,x8 or gpu.*=x16, got {shown(text)}")
+    speed = round(float(match["speed"]) * TRANSFERS_PER_GT) if match["speed"] else None
+    return match["pattern"], Capability(speed, int(match["lanes"]) if match["lanes"] else None)

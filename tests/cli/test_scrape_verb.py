@@ -239,3 +239,15 @@ def test_timing_counts_the_call_to_the_driver_on_this_machine(capsys: pytest.Cap
 
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ioctl") and line.endswith(f"ethtool -S {netdev}")]
     assert len(lines) == 1
+
+
+def test_a_configured_expectation_lowers_what_a_link_should_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`expect.pcie` names a device by pattern; its own link and the bridge above it follow."""
+    config = tmp_path / "c.yaml"
+    config.write_text('expect:\n  pcie: ["gpu0=16GT/s,x8"]\n')
+
+    main(["scrape", QUICK, "--simulate=hgx-h100", f"--config={config}"])
+
+    shown = parsed(capsys.readouterr().out)
+    width = {d: shown["fabric_pcie_link_width_expected_lanes", (("device", d), ("port", "upstream"))] for d in ("gpu0", "gpu1")}
+    assert width == {"gpu0": 8, "gpu1": 16}

@@ -41,7 +41,7 @@ def test_durations_drop_their_unit_in_yaml() -> None:
 
 def test_sections_hold_their_names_in_order() -> None:
     """The top of the file."""
-    assert names_in("") == ("web", "state", "sources", "exposition", "logging", "simulate")
+    assert names_in("") == ("web", "state", "sources", "expect", "exposition", "logging", "simulate")
     assert "sources.infiniband" in SECTIONS
 
 
