@@ -103,6 +103,8 @@ NOTES = (
     "lists the folders each time; ours lists them again with a slow pass, at most every five seconds.",
     "The identity texts (three of 27 files) are read every 300 s; lines without a target show what reading them always costs.",
     "A Python built without profile-guided optimisation, as pyenv builds it by default, is a quarter slower: then P1 misses on ten HCAs.",
+    "P3 at 21,756 samples, profiled on 2026-11-30: laying the numbers in takes 3.2 ms, of which `str` of them 1.1, the rest of formatting",
+    "0.4, collecting, picking and checking them 0.9; the body, 1.9 MB of fresh memory, adds 478 page faults.",
     "P4 compares the daemon as it runs, answering from memory, with node_exporter as it runs, reading on each scrape. TLS is not in it.",
     "P6 allows what two healthy runs differ by. P7 counts calls of the running programs with strace.",
 )
