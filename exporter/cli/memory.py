@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from exporter.config.schema import Config
-from exporter.model.gpu_slots import GpuSlots, assign
+from exporter.model.gpu_slots import in_pci_order
 from exporter.runtime import gpu_slot_map, learned_links
 from exporter.runtime.gpu_slot_map import GpuSlotMap
 from exporter.runtime.learned_links import LearnedLinks
@@ -76,9 +76,4 @@ def looked_up(config: Config) -> Memory:
     folder = state_path(config)
     known = GpuSlotMap(StateFile(os.path.join(folder, gpu_slot_map.FILE), gpu_slot_map.VERSION)).slots
     learned = LearnedLinks(StateFile(os.path.join(folder, learned_links.FILE), learned_links.VERSION))
-    return Memory(lambda present: _named(present, known), learned)
-
-
-def _named(present: Collection[str], known: GpuSlots) -> Mapping[str, str]:
-    slots = assign(present, known)
-    return {address: slots.name_of(address) for address in present}
+    return Memory(lambda present: in_pci_order(present, known), learned)

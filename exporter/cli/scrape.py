@@ -13,6 +13,7 @@ from exporter.cli.compose import ethtool_of, sources_of
 from exporter.cli.exits import Exit
 from exporter.cli.memory import forgetful, looked_up
 from exporter.cli.options import add_options, duration_argument, loaded
+from exporter.cli.simulated import SEED, profile_of
 from exporter.cli.timing import PASSES, CostRecorder, timing_table
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
@@ -21,12 +22,12 @@ from exporter.exposition.layout import selected_readings
 from exporter.exposition.page import render
 from exporter.exposition.samples import samples_of
 from exporter.exposition.selection import Selection
-from exporter.model.fault import Reason
 from exporter.model.metric import Cadence, Tier
 from exporter.model.snapshot import Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock, ManualClock, SystemClock
 from exporter.runtime.crew import Crew, Executor, Inline
+from exporter.runtime.ledger import NORMAL_ABSENCES
 from exporter.runtime.logs import set_up
 from exporter.runtime.open_files import raise_limit
 from exporter.runtime.pause import pause
@@ -35,11 +36,9 @@ from exporter.runtime.status import Identity, identity_reading
 from exporter.runtime.timed_ethtool import TimedEthtool
 from exporter.runtime.timed_files import TimedFiles
 from exporter.simulator.node import SimulatedNode
-from exporter.simulator.profiles import profile_named
 from exporter.sources.sysfs import Files, RealFiles
 
 FORMATS = ("prometheus", "openmetrics", "json")
-NORMAL_ABSENCES = frozenset({Reason.ABSENT, Reason.UNSUPPORTED})
 SIMULATED_START_S = 3600.0
 """Virtual time before the first pass, so that counters have something to show."""
 
@@ -98,10 +97,7 @@ def _timed(config: Config) -> int:
 def _simulated(config: Config, window_s: float) -> Scene:
     """The simulated node an hour after its start, in virtual time."""
     clock = ManualClock()
-    try:
-        node = SimulatedNode(profile_named(config.simulate.profile or ""), seed=1)
-    except ValueError as error:
-        raise error_of((Mistake("--simulate", str(error)),)) from None
+    node = SimulatedNode(profile_of(config.simulate.profile or ""), SEED)
     clock.advance(SIMULATED_START_S)
     node.advance(SIMULATED_START_S)
 

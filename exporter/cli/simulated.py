@@ -8,7 +8,7 @@ import threading
 from exporter.config.mistake import Mistake, error_of
 from exporter.runtime.clock import Clock
 from exporter.simulator.node import DiskNode
-from exporter.simulator.profiles import profile_named
+from exporter.simulator.profiles import Profile, profile_named
 
 log = logging.getLogger("fabric_exporter.simulator")
 STEP_S = 1.0
@@ -17,14 +17,19 @@ HEAD_START_S = 600.0
 SEED = 1
 
 
+def profile_of(name: str) -> Profile:
+    """The profile of that name. Raises ConfigError."""
+    try:
+        return profile_named(name)
+    except ValueError as error:
+        raise error_of((Mistake("--simulate", str(error)),)) from None
+
+
 class SimulatedMachine:
     """The node's files and the thread that moves them. `folder` stands for /sys. Raises ConfigError for an unknown profile."""
 
     def __init__(self, profile_name: str, clock: Clock) -> None:
-        try:
-            profile = profile_named(profile_name)
-        except ValueError as error:
-            raise error_of((Mistake("--simulate", str(error)),)) from None
+        profile = profile_of(profile_name)
         self._clock = clock
         self._parent = tempfile.mkdtemp(prefix="fabric-exporter-simulated-")
         self.folder = f"{self._parent}/sys"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from exporter.model.entity import Entity
 from exporter.model.metric import Metric
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Number, SeriesKey
 
 
@@ -29,7 +30,7 @@ def label_pairs(row: Metric, entity: Entity, key: SeriesKey) -> tuple[tuple[str,
         return None
     values = dict(zip(row.own_labels, own, strict=True))
     pairs = tuple((name, values[name] if name in values else entity.label(name)) for name in row.labels)
-    return None if any(value is None for _, value in pairs) else tuple((name, _clean(value or "")) for name, value in pairs)
+    return None if any(value is None for _, value in pairs) else tuple((name, printable(value or "")) for name, value in pairs)
 
 
 def number_text(value: Number) -> str:
@@ -39,10 +40,6 @@ def number_text(value: Number) -> str:
     if math.isfinite(value):
         return repr(value)
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-
-
-def _clean(value: str) -> str:
-    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _escape_label(value: str) -> str:

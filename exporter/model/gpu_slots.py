@@ -22,6 +22,9 @@ class GpuSlots:
         return f"gpu{self.numbers[address]}"
 
 
+NOTHING = GpuSlots()
+
+
 def pci_order(address: str) -> tuple[int, ...]:
     """Sort key of a PCI address: domain, bus, device, function as numbers. Raises ValueError for any other text."""
     match = _ADDRESS.fullmatch(address)
@@ -51,7 +54,7 @@ def assign(present: Collection[str], remembered: GpuSlots) -> GpuSlots:
     return GpuSlots({**remembered.numbers, **{address: number for number, address in enumerate(newcomers, first)}}, most)
 
 
-def in_pci_order(present: Collection[str]) -> Mapping[str, str]:
-    """Name of each GPU by address for a process that remembers nothing: a lost GPU shifts the names behind it."""
-    slots = assign(present, GpuSlots())
-    return {address: slots.name_of(address) for address in slots.numbers}
+def in_pci_order(present: Collection[str], remembered: GpuSlots = NOTHING) -> Mapping[str, str]:
+    """Name of each GPU by address, for a process that keeps nothing. If nothing is remembered, a lost GPU shifts the names behind it."""
+    slots = assign(present, remembered)
+    return {address: slots.name_of(address) for address in present}

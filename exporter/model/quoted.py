@@ -1,7 +1,12 @@
-"""How a stranger's text is repeated in a complaint: quoted, on one line, cut. Pure."""
+"""How a stranger's text is shown: as a label value, or in a complaint (quoted, on one line, cut). Pure."""
 
 SHOWN_MAX = 60
 """Characters of a user's text repeated in a complaint; a whole pasted file would hide the point."""
+
+
+def printable(text: str) -> str:
+    """The text as legal UTF-8: a lone surrogate, which is how Python reads a stray byte of a file name, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def escaped(text: str) -> str:

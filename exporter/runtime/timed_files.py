@@ -19,11 +19,6 @@ class Cost:
         """The middle one; 0 if there was none."""
         return sorted(self.seconds)[len(self.seconds) // 2] if self.seconds else 0.0
 
-    @property
-    def max_s(self) -> float:
-        """The longest one; 0 if there was none."""
-        return max(self.seconds, default=0.0)
-
 
 class TimedFiles:
     """Files with a ledger of costs by (call, path): `read` is the pread of a kept handle, `open`, `list` and `resolve` the rest.

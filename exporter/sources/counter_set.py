@@ -57,8 +57,7 @@ class CounterSet:
     def read_into(self, values: dict[SeriesKey, Number], faults: FaultList, now_s: float) -> None:
         """One pass. A file that cannot be read or understood costs exactly its own key."""
         seen = self.files.read(now_s)
-        for name, error in seen.failures:
-            faults.add_error(f"{self._folder}/{name}" if name != self._folder else name, error)
+        faults.add_failures(self._folder, seen.failures)
         if not seen.raws:
             return
         if seen.names is not self._names:

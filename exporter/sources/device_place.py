@@ -3,22 +3,28 @@
 What is absent is an empty string.
 """
 
-import re
-
+from exporter.sources.pci_text import ADDRESS
 from exporter.sources.sysfs import Files, read_once
 
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _TEXT_SIZE = 256
 
 
 def is_pci_address(text: str) -> bool:
     """True for `0000:19:00.0` and the longer domains of VMD and Hyper-V."""
-    return _BDF.fullmatch(text) is not None
+    return ADDRESS.fullmatch(text) is not None
 
 
 def pci_within(path: str) -> str:
     """The nearest PCI function in a resolved path, "" for a device that has none above it."""
     return next((part for part in reversed(path.split("/")) if is_pci_address(part)), "")
+
+
+def pci_of(files: Files, device: str) -> str:
+    """The nearest PCI function of a device's folder or link; "" if it has none or cannot be resolved."""
+    try:
+        return pci_within(files.resolve(device))
+    except OSError:
+        return ""
 
 
 def link_name(files: Files, path: str) -> str:

@@ -1,5 +1,7 @@
 """Faults gathered during one pass of one source, each worded so that a person knows what, where, why and what to do."""
 
+from collections.abc import Iterable
+
 from exporter.catalog.limits import READ_SIZE_BYTES
 from exporter.model.fault import Fault, Reason
 from exporter.sources.sysfs import reason_of
@@ -29,6 +31,11 @@ class FaultList:
         reason = reason_of(error)
         why = (error.strerror or str(error)) + (f"; {_ADVICE[reason]}" if reason in _ADVICE else "")
         self.add(path, reason, why)
+
+    def add_failures(self, folder: str, failures: Iterable[tuple[str, OSError]]) -> None:
+        """Names below `folder` that could not be read; `folder` itself if all of it is gone."""
+        for name, error in failures:
+            self.add_error(folder if name == folder else f"{folder}/{name}", error)
 
     def add_text(self, path: str, reason: Reason, raw: bytes) -> None:
         """One file whose text is not what the kernel documents."""

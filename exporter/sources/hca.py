@@ -8,12 +8,13 @@ from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_
 from exporter.model.entity import Device
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet
 from exporter.sources.fault_list import FaultList
 from exporter.sources.file_set import FileSet
 from exporter.sources.hca_layout import CLASS, HcaLayout, PortLayout, is_limited_pf, look
-from exporter.sources.hca_slots import device_hw_slots, printable
+from exporter.sources.hca_slots import device_hw_slots
 from exporter.sources.port_reader import PortReader
 from exporter.sources.sweep import Part, Sweep, Understand, read_sweeps
 from exporter.sources.sysfs import Files
@@ -173,11 +174,8 @@ class HcaReader:
         """The info series. A label is empty where the file is missing, as not every driver has every file, or cannot be read."""
         seen = self._texts.read(now_s)
         folder = self._texts.folder
-        for name, error in seen.failures:
-            if name == folder:
-                faults.add_error(folder, error)
-            elif not isinstance(error, FileNotFoundError):
-                faults.add_error(f"{folder}/{name}", error)
+        failures = [(name, error) for name, error in seen.failures if name == folder or not isinstance(error, FileNotFoundError)]
+        faults.add_failures(folder, failures)
         return self._info_of(seen.names, seen.raws, faults)
 
     def _info_of(self, names: tuple[str, ...], raws: Sequence[bytes], faults: FaultList) -> dict[SeriesKey, Number]:  # noqa: ARG002

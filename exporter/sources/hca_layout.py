@@ -4,15 +4,13 @@ Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband. Absent t
 """
 
 import errno
-import re
 from dataclasses import dataclass
 
 from exporter.model.entity import Fabric
+from exporter.sources.device_place import link_name, names_in, numa_node_of, pci_of, short_text
 from exporter.sources.sysfs import Files, read_once
 
 CLASS = "class/infiniband"
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_TEXT_SIZE = 256
 _VPD_SIZE = 32768
 LIMITED_PF_MARK = b"SMDL=SW_MNG"
 """In the VPD of the bridge functions that Fabric Manager owns on HGX B200 boards (siderolabs/extensions#893, leptonai/gpud#1164)."""
@@ -65,31 +63,25 @@ def is_limited_pf(files: Files, name: str) -> bool:
     """True for a function that Fabric Manager owns; its counters answer EINVAL and each read spams the kernel log
     (prometheus/node_exporter#3434). The vpd file needs root: False where it cannot be read. Slow (PCI configuration cycles): ask once."""
     device = f"{CLASS}/{name}/device"
-    return "vpd" in _list(files, device) and LIMITED_PF_MARK in _bytes(files, f"{device}/vpd", _VPD_SIZE)
+    return "vpd" in names_in(files, device) and LIMITED_PF_MARK in _bytes(files, f"{device}/vpd", _VPD_SIZE)
 
 
 def look(files: Files, name: str) -> HcaLayout:
     """The layout of device `name`. Raises OSError if its ports cannot be listed."""
     base = f"{CLASS}/{name}"
     device = f"{base}/device"
-    inside = _list(files, device)
+    inside = names_in(files, device)
     ports = sorted((entry for entry in files.listdir(f"{base}/ports") if entry.isdigit()), key=int)
-    node = text(files, f"{device}/numa_node")
     return HcaLayout(
         name=name,
-        driver=_link_name(files, f"{device}/driver"),
-        pci=_pci_of(files, device),
-        numa_node=node if node.isdigit() else "",
+        driver=link_name(files, f"{device}/driver"),
+        pci=pci_of(files, device),
+        numa_node=numa_node_of(files, device),
         is_vf="physfn" in inside if inside else None,
         netdevs=_netdevs(files, base),
         ports=tuple(_port(files, f"{base}/ports/{number}", number) for number in ports),
-        device_hw_counters=_list(files, f"{base}/hw_counters"),
+        device_hw_counters=names_in(files, f"{base}/hw_counters"),
     )
-
-
-def text(files: Files, path: str) -> str:
-    """One short text attribute, stripped; "" if it cannot be read."""
-    return _bytes(files, path, _TEXT_SIZE).decode("utf-8", "replace").strip()
 
 
 def _port(files: Files, folder: str, number: str) -> PortLayout:
@@ -98,7 +90,7 @@ def _port(files: Files, folder: str, number: str) -> PortLayout:
     counters, counters_ext, hw_counters = (
         _listed(files, f"{folder}/{name}", unlisted) if name in folders else None for name in ("counters", "counters_ext", "hw_counters")
     )
-    return PortLayout(number, folder, text(files, f"{folder}/link_layer"), counters, counters_ext, hw_counters, tuple(unlisted))
+    return PortLayout(number, folder, short_text(files, f"{folder}/link_layer"), counters, counters_ext, hw_counters, tuple(unlisted))
 
 
 def _listed(files: Files, folder: str, unlisted: list[tuple[str, int]]) -> tuple[str, ...] | None:
@@ -114,36 +106,14 @@ def _listed(files: Files, folder: str, unlisted: list[tuple[str, int]]) -> tuple
 def _netdevs(files: Files, base: str) -> tuple[tuple[str, int | None], ...]:
     """Network interfaces of the device with their dev_port; switchdev representors (`pf0vf1`) left out; rxe names its own in `parent`."""
     found: list[tuple[str, int | None]] = []
-    for name in _list(files, f"{base}/device/net"):
+    for name in names_in(files, f"{base}/device/net"):
         folder = f"{base}/device/net/{name}"
-        if text(files, f"{folder}/phys_port_name").startswith("pf"):
+        if short_text(files, f"{folder}/phys_port_name").startswith("pf"):
             continue
-        dev_port = text(files, f"{folder}/dev_port")
+        dev_port = short_text(files, f"{folder}/dev_port")
         found.append((name, int(dev_port) if dev_port.isdigit() else None))
-    parent = "" if found else text(files, f"{base}/parent")
+    parent = "" if found else short_text(files, f"{base}/parent")
     return ((parent, None),) if parent else tuple(found)
-
-
-def _pci_of(files: Files, device: str) -> str:
-    try:
-        parts = files.resolve(device).split("/")
-    except OSError:
-        return ""
-    return next((part for part in reversed(parts) if _BDF.fullmatch(part)), "")
-
-
-def _link_name(files: Files, path: str) -> str:
-    try:
-        return files.resolve(path).rsplit("/", 1)[-1]
-    except OSError:
-        return ""
-
-
-def _list(files: Files, folder: str) -> tuple[str, ...]:
-    try:
-        return tuple(sorted(files.listdir(folder)))
-    except OSError:
-        return ()
 
 
 def _bytes(files: Files, path: str, size: int) -> bytes:

@@ -16,6 +16,7 @@ from exporter.catalog.infiniband import (
     PORT_COUNTERS,
 )
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.sources.counter_set import Slot
 
 _ROWS = {(row.cadence, row.raw): row for row in PORT_COUNTERS}
@@ -43,11 +44,6 @@ def device_hw_slots(names: Sequence[str]) -> Mapping[str, Slot]:
     """Slots of a device's own hw_counters folder (EFA)."""
     kept = [name for name in names if name != "lifespan"][: limits.HW_EVENTS_UNKNOWN_MAX]
     return {name: Slot((DEVICE_HW_EVENTS.key, printable(name))) for name in kept}
-
-
-def printable(name: str) -> str:
-    """A file name as a label value: bytes that are no UTF-8 become a question mark."""
-    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _hw_slot(name: str) -> Slot:

@@ -11,11 +11,11 @@ from exporter.catalog.infiniband import EXCLUDED_INFO
 from exporter.model.entity import Device
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
 from exporter.sources.hca import SOURCE, HcaReader
 from exporter.sources.hca_layout import CLASS
-from exporter.sources.hca_slots import printable
 from exporter.sources.sweep import read_sweeps
 from exporter.sources.sysfs import Files
 

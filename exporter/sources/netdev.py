@@ -3,13 +3,14 @@
 from exporter.catalog.ethernet import EVENTS, FILES, INFO, TRAFFIC_FILES
 from exporter.catalog.ethernet_events import KERNEL_EVENTS
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet, Slot
 from exporter.sources.device_place import link_name, names_in, short_text
 from exporter.sources.ethtool import Ethtool
 from exporter.sources.fault_list import FaultList
 from exporter.sources.netdev_carrier import NetdevCarrier
-from exporter.sources.netdev_place import NetdevPlace, index_of, printable
+from exporter.sources.netdev_place import NetdevPlace, index_of
 from exporter.sources.netdev_statistics import NetdevStatistics
 from exporter.sources.sysfs import Files
 

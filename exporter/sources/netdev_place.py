@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from exporter.model.entity import Fabric, Link
+from exporter.model.quoted import printable
 from exporter.sources.device_place import link_name, names_in, numa_node_of, pci_within, short_text
 from exporter.sources.sysfs import Files, read_once
 
@@ -124,8 +125,3 @@ def _resolved(files: Files, path: str) -> str:
         return files.resolve(path)
     except OSError:
         return ""
-
-
-def printable(name: str) -> str:
-    """A file name as a label value: bytes that are no UTF-8 become a question mark."""
-    return name.encode("utf-8", "replace").decode("utf-8")

@@ -1,12 +1,12 @@
 """Reads one PCI function: link state and AER statistics now, what it can do and who it is now and then. Knows no other function."""
 
-from exporter.catalog.limits import AER_SIZE_BYTES
+from exporter.catalog.limits import AER_SIZE_BYTES, READ_SIZE_BYTES
 from exporter.catalog.pcie import AER_FILES, ERRORS, SPEED, WIDTH
 from exporter.model.fault import Reason
 from exporter.model.link_capability import UNKNOWN, Capability
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.sources.fault_list import FaultList
-from exporter.sources.file_set import FilePass, FileSet
+from exporter.sources.file_set import FileSet
 from exporter.sources.pci_text import aer_of, lanes_of, speed_of
 from exporter.sources.sysfs import Files, read_once
 
@@ -51,14 +51,14 @@ class FunctionReader:
         values: dict[SeriesKey, Number] = {}
         if self._link is not None:
             seen = self._link.read(now_s)
-            self._note_failures(seen, faults)
+            faults.add_failures(self._folder, seen.failures)
             self._unknown = {}
             for name, raw in zip(seen.names, seen.raws, strict=True):
                 key, meaning = _NOW[name]
                 self._take(name, raw, meaning(raw), key, values, faults)
         if self._aer is not None:
             seen = self._aer.read(now_s)
-            self._note_failures(seen, faults)
+            faults.add_failures(self._folder, seen.failures)
             for name, raw in zip(seen.names, seen.raws, strict=True):
                 values |= self._errors(name, raw, faults)
         return values
@@ -76,14 +76,8 @@ class FunctionReader:
         self._link = self._aer = None
         self._present = frozenset()
 
-    def _set_of(self, names: list[str], size_bytes: int | None = None) -> FileSet | None:
-        if not names:
-            return None
-        return FileSet(self._files, self._folder, names, size_bytes) if size_bytes else FileSet(self._files, self._folder, names)
-
-    def _note_failures(self, seen: FilePass, faults: FaultList) -> None:
-        for name, error in seen.failures:
-            faults.add_error(name if name == self._folder else f"{self._folder}/{name}", error)
+    def _set_of(self, names: list[str], size_bytes: int = READ_SIZE_BYTES) -> FileSet | None:
+        return FileSet(self._files, self._folder, names, size_bytes) if names else None
 
     def _take(self, name: str, raw: bytes, number: int | Reason, key: str, values: dict[SeriesKey, Number], faults: FaultList) -> None:
         if number is Reason.UNSUPPORTED:

@@ -60,8 +60,3 @@ def aer_of(raw: bytes, severity: str) -> Mapping[str, int] | None:
         elif not name.startswith(_TOTAL):
             other += count
     return {**counts, AER_OTHER: other} if raw.strip() else None
-
-
-def printable(name: str) -> str:
-    """A file name as a label value: bytes that are no UTF-8 become a question mark."""
-    return name.encode("utf-8", "replace").decode("utf-8")

@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 
 from exporter.model.fault import Reason
+from exporter.model.quoted import printable
 from exporter.model.topology import PciPath
 from exporter.sources.fault_list import FaultList
-from exporter.sources.pci_text import ADDRESS, ROOT_BUS, printable
+from exporter.sources.pci_text import ADDRESS, ROOT_BUS
 from exporter.sources.sysfs import Files, read_once
 
 DEVICES = "bus/pci/devices"

@@ -14,11 +14,11 @@ from exporter.model.fault import Reason
 from exporter.model.gpu_slots import in_pci_order
 from exporter.model.link_capability import Capability
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.model.topology import distance
 from exporter.sources.fault_list import FaultList
 from exporter.sources.pci_branch import SOURCE, BranchReader, LinkMemory, NoMemory
-from exporter.sources.pci_text import printable
 from exporter.sources.pci_tree import DEVICES, Candidate, PciDevice, PciFunction, PciTree
 from exporter.sources.sysfs import Files
 

@@ -6,12 +6,13 @@ from exporter.catalog.infiniband import DATA_RATE, LANE_RATE, PHYSICAL_STATE, RA
 from exporter.model.entity import Link
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
+from exporter.model.quoted import printable
 from exporter.model.snapshot import Number, Reading, SeriesKey
 from exporter.sources.counter_set import CounterSet
 from exporter.sources.fault_list import FaultList
 from exporter.sources.file_set import FileSet
 from exporter.sources.hca_layout import HcaLayout, PortLayout
-from exporter.sources.hca_slots import counter_slots, hw_slots, printable
+from exporter.sources.hca_slots import counter_slots, hw_slots
 from exporter.sources.port_text import ACTIVE, LINK_UP, LOGICAL_STATES, PHYSICAL_STATES, Rate, rate_of, state_of
 from exporter.sources.sysfs import Files
 
@@ -54,8 +55,7 @@ class PortReader:
 
     def _states(self, faults: FaultList, now_s: float) -> dict[SeriesKey, Number]:
         seen = self.texts.read(now_s)
-        for name, error in seen.failures:
-            faults.add_error(f"{self.texts.folder}/{name}" if name != self.texts.folder else name, error)
+        faults.add_failures(self.texts.folder, seen.failures)
         return self.states_of(seen.names, seen.raws, faults)
 
     def states_of(self, names: tuple[str, ...], raws: Sequence[bytes], faults: FaultList) -> dict[SeriesKey, Number]:

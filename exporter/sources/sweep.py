@@ -6,7 +6,6 @@ gives nothing and the reader goes file set by file set. Built anew whenever a Fi
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from exporter.catalog.infiniband import SATURATED
 from exporter.catalog.limits import READ_SIZE_BYTES
@@ -14,14 +13,12 @@ from exporter.model.entity import Entity
 from exporter.model.snapshot import Feed, FixedValues, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet, Slot
 from exporter.sources.fault_list import FaultList
-from exporter.sources.file_set import FileSet
+from exporter.sources.file_set import FileSet, read_all
 from exporter.sources.port_text import numbers_of
 from exporter.sources.sysfs import Files
 
 Understand = Callable[[tuple[str, ...], Sequence[bytes], FaultList], dict[SeriesKey, Number]]
 """Names and raw texts of a FileSet → values."""
-
-_SIZES, _OFFSETS = repeat(READ_SIZE_BYTES), repeat(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class Sweep:
     def grab(self) -> list[bytes] | None:
         """All raw texts, one read each; None if a read fails."""
         try:
-            return list(map(self._pread, self._handles, _SIZES, _OFFSETS))
+            return read_all(self._pread, self._handles, READ_SIZE_BYTES)
         except OSError:
             return None
 

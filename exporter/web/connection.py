@@ -69,7 +69,6 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent = False
         self._answered = False
         self._answered_at_once = 0
-        self._head_bytes = 0
         self._held: deque[tuple[Request, bool]] = deque()
         self._stopping = False
 
