@@ -118,7 +118,7 @@ class Daemon:
 
     def landing(self) -> bytes:
         """The page at /."""
-        return landing(self.scene(), __version__, simulated=self._simulated_root is not None, now_wall_s=self._clock.wall_s())
+        return landing(self.scene(), __version__, self._simulated_root is not None, self._clock.wall_s(), self._bound_web.telemetry_path)
 
     def _own_readings(self) -> tuple[Reading, ...]:
         """Asked for once a tick, by the thread that publishes and may wait for the disk."""

@@ -29,7 +29,7 @@ _STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 """Seconds per unit, coarsest first."""
 
 
-def landing(scene: Scene, version: str, simulated: bool, now_wall_s: float, telemetry_path: str = "/metrics") -> bytes:  # noqa: FBT001  # a fact of the node, shown as it is
+def landing(scene: Scene, version: str, simulated: bool, now_wall_s: float, telemetry_path: str) -> bytes:  # noqa: FBT001  # a fact of the node, shown as it is
     """The page as UTF-8 HTML. `now_wall_s` (Unix time) dates "last success"; a source that never succeeded says so."""
     badge = (
         '<p><span class="badge" role="status">SIMULATED</span> Every number here is invented; no hardware was read.</p>'

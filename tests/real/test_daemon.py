@@ -44,6 +44,19 @@ def test_prometheus_stores_what_the_files_hold(h100: Path, tmp_path: Path) -> No
     assert up == [1.0]
 
 
+def test_the_status_page_leads_to_the_configured_path(tmp_path: Path) -> None:
+    """A metrics path of the site's own is the one that the status page links to."""
+    (tmp_path / "sys/class").mkdir(parents=True)
+
+    with daemon(tmp_path, [f"--sysfs-root={tmp_path / 'sys'}", "--web.telemetry-path=/fabric"]) as running:
+        page = running.get("/")
+        samples = parsed(running.get("/fabric"))
+
+    assert 'href="/fabric"' in page
+    assert "/metrics" not in page
+    assert samples
+
+
 def test_a_machine_without_hardware_serves_its_own_health(tmp_path: Path) -> None:
     """On a sysfs without RDMA devices the daemon starts, invents nothing and says what it looked for."""
     (tmp_path / "sys/class").mkdir(parents=True)

@@ -71,7 +71,7 @@ def test_an_age_is_said_in_a_persons_units(age_s: float, said: str) -> None:
 
 def test_before_the_first_pass_the_page_says_so() -> None:
     """No empty table."""
-    assert b"No source has reported yet." in landing(EMPTY_SCENE, "1", False, NOW)  # noqa: FBT003
+    assert b"No source has reported yet." in landing(EMPTY_SCENE, "1", False, NOW, "/metrics")  # noqa: FBT003
 
 
 def test_a_simulated_node_wears_a_badge() -> None:
