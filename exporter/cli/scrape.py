@@ -3,9 +3,7 @@ something could not be read (one line for each on stderr)."""
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 
 from exporter.catalog import CATALOGUE
@@ -35,6 +33,7 @@ from exporter.runtime.sampler import Sampler
 from exporter.runtime.status import Identity, identity_reading
 from exporter.runtime.timed_ethtool import TimedEthtool
 from exporter.runtime.timed_files import TimedFiles
+from exporter.runtime.whole_file import ALL_MAY_READ, write_whole
 from exporter.simulator.node import SimulatedNode
 from exporter.sources.sysfs import Files, RealFiles
 
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     scene = _simulated(config, args.window) if config.simulate.profile else _real(config, args.window)
     text = _text(scene, Selection(Tier[config.exposition.tier.upper()]), args.format, config.exposition.series_cap)
     if args.textfile:
-        _write_whole(args.textfile, text)
+        _write_textfile(args.textfile, text)
     else:
         sys.stdout.write(text)
     return _exit_of(scene)
@@ -136,14 +135,10 @@ def _text(scene: Scene, selection: Selection, form: str, series_cap: int) -> str
     return json.dumps(page, ensure_ascii=False, indent=1) + "\n"
 
 
-def _write_whole(path: str, text: str) -> None:
-    """Write beside the file, then put it in its place: a reader sees the old text or the new one. Raises ConfigError."""
+def _write_textfile(path: str, text: str) -> None:
+    """For node_exporter, which runs as another user and must never see half a page. Raises ConfigError."""
     try:
-        handle, beside = tempfile.mkstemp(prefix=".fabric-exporter-", dir=os.path.dirname(path) or ".")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(beside, 0o644)  # node_exporter runs as another user
-        os.replace(beside, path)
+        write_whole(path, text, ALL_MAY_READ)
     except OSError as error:
         raise error_of((Mistake("--textfile", f"cannot write {path}: {error.strerror}"),)) from error
 

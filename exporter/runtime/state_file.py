@@ -1,13 +1,12 @@
 """One small JSON document in the state directory: read tolerantly, written whole or not at all. Knows no document's meaning."""
 
-import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exporter.runtime.state_dir import StateDir
+from exporter.runtime.whole_file import write_whole
 
 SIZE_MAX_BYTES = 4 << 20
 """A larger file is not ours."""
@@ -35,21 +34,11 @@ class StateFile:
         return document, None
 
     def save(self, document: Mapping[str, object]) -> str | None:
-        """Write it beside the old one and put it in its place; a reader or a power cut sees the old or the new, never half. Returns None,
-        or a line that says why it could not be written. Never raises for a file system's trouble."""
-        folder = os.path.dirname(self.path)
-        name = None
+        """Write it whole or not at all. Returns None, or a line that says why it could not be written.
+        Never raises for a file system's trouble."""
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(self.path)}-", dir=folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"version": self.version, **document}, file, indent=1, sort_keys=True)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self.path)
+            write_whole(self.path, json.dumps({"version": self.version, **document}, indent=1, sort_keys=True))
         except OSError as error:
-            if name is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
             return f"{self.path}: {error.strerror or error}; what is learned is lost at a restart"
         return None
 
