@@ -29,6 +29,11 @@ def option(default: object, kind: Kind, doc: str, reason: str, spelling: Spellin
     return field(default=default, metadata={"kind": kind, "doc": doc, "reason": reason, "spelling": spelling or Spelling()})
 
 
+def names(doc: str, flag: str) -> Any:  # as option()
+    """Patterns that choose devices by name; none unless configured."""
+    return option((), list_of(PATTERN), doc, "Empty: nothing is missed by default.", Spelling(flag))
+
+
 @dataclass(frozen=True, slots=True)
 class Web:
     """Where the daemon answers, and how much it bears."""
@@ -103,19 +108,11 @@ class Infiniband:
         "How often identity (firmware, board, place in the machine) is read; not shorter than normal_interval.",
         "It changes with a driver reload, which is noticed at once anyway.",
     )
-    include: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
-        "Devices to read: regular expressions that match the whole name. Empty: all.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.infiniband.include"),
+    include: tuple[str, ...] = names(
+        "Devices to read: regular expressions that match the whole name. Empty: all.", "--sources.infiniband.include"
     )
-    exclude: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
-        "Devices to leave alone, also if included; applied before any of their files is opened.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.infiniband.exclude"),
+    exclude: tuple[str, ...] = names(
+        "Devices to leave alone, also if included; applied before any of their files is opened.", "--sources.infiniband.exclude"
     )
     hw_counters: bool = option(
         default=True,
@@ -144,19 +141,13 @@ class Ethernet:
         "How often identity (driver, place, MTU, bond) is read; not shorter than normal_interval.",
         "It changes with a person's command, and the series of an hour ago still tell.",
     )
-    include: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
+    include: tuple[str, ...] = names(
         "Interfaces to read: regular expressions that match the whole name of the interface, also where it feeds an RDMA device.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.ethernet.include"),
+        "--sources.ethernet.include",
     )
-    exclude: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
+    exclude: tuple[str, ...] = names(
         "Interfaces to leave alone, also if included; applied before any of their files is opened or their driver is asked.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.ethernet.exclude"),
+        "--sources.ethernet.exclude",
     )
 
 
@@ -179,19 +170,11 @@ class Pcie:
         "How often each device's place is read; not shorter than normal_interval.",
         "It changes with a reboot or a hot plug, which is noticed at once anyway.",
     )
-    include: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
-        "Devices to read: regular expressions that match the whole name (gpu0, mlx5_0, eno1). Empty: all.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.pcie.include"),
+    include: tuple[str, ...] = names(
+        "Devices to read: regular expressions that match the whole name (gpu0, mlx5_0, eno1). Empty: all.", "--sources.pcie.include"
     )
-    exclude: tuple[str, ...] = option(
-        (),
-        list_of(PATTERN),
-        "Devices to leave alone, also if included; bridges that they share with others are read.",
-        "Empty: nothing is missed by default.",
-        Spelling("--sources.pcie.exclude"),
+    exclude: tuple[str, ...] = names(
+        "Devices to leave alone, also if included; bridges that they share with others are read.", "--sources.pcie.exclude"
     )
 
 

@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.real.listener import RealServerError, fetch, poll
+from tests.real.listener import START_BOUND_S, fetch, listening, poll
 
 LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
-START_BOUND_S = 60.0
-STOP_BOUND_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +62,7 @@ def daemon(folder: Path, arguments: Sequence[str]) -> Iterator[DaemonProcess]:
     """`fabric-exporter run` with these arguments, its state below `folder`, stopped in the end by SIGTERM. Raises RealServerError."""
     log = folder / "daemon.log"
     argv = command("run", "--web.listen-address=127.0.0.1:0", f"--state-dir={folder / 'state'}", *arguments)
-    quiet = {"stdin": subprocess.DEVNULL, "env": environment()}
-    with log.open("wb") as stream, subprocess.Popen(argv, stdout=stream, stderr=stream, **quiet) as process:
-
-        def address() -> str | None:
-            text = log.read_text(errors="replace")
-            if process.poll() is not None:
-                raise RealServerError(f"the daemon ended with {process.returncode}:\n{text[-2000:]}")
-            match = LISTENING.search(text)
-            return match and match[1]
-
-        try:
-            running = DaemonProcess(poll(address, START_BOUND_S, "the daemon listens"), log, process)
-            running.wait_ready()
-            yield running
-        finally:
-            process.terminate()
-            try:
-                process.wait(STOP_BOUND_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with listening(argv, log, LISTENING, "the daemon", environment()) as (process, address):
+        running = DaemonProcess(address, log, process)
+        running.wait_ready()
+        yield running

@@ -4,7 +4,7 @@
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -45,17 +45,28 @@ def listener(argv: Sequence[str], log: Path) -> Iterator[str]:
 
     Raises RealServerError if it ends or does not listen.
     """
-    with log.open("w") as stream, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream) as process:
+    with listening(argv, log, LISTENING, argv[0]) as (_, address):
+        yield address
+
+
+@contextmanager
+def listening(argv: Sequence[str], log: Path, said: re.Pattern[str], name: str,
+              env: Mapping[str, str] | None = None) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:  # fmt: skip
+    """Runs `argv` until the log says where it listens (group 1 of `said`); stops it by SIGTERM in the end.
+
+    Raises RealServerError if it ends before it listens.
+    """
+    with log.open("wb") as stream, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=env) as process:
 
         def address() -> str | None:
             text = log.read_text(errors="replace")
             if process.poll() is not None:
-                raise RealServerError(f"{argv[0]} ended with {process.returncode}:\n{text[-2000:]}")
-            match = LISTENING.search(text)
+                raise RealServerError(f"{name} ended with {process.returncode}:\n{text[-2000:]}")
+            match = said.search(text)
             return match and match[1]
 
         try:
-            yield poll(address, START_BOUND_S, f"{argv[0]} listens")
+            yield process, poll(address, START_BOUND_S, f"{name} listens")
         finally:
             process.terminate()
             try:
