@@ -20,6 +20,8 @@ NEEDS_DAEMON = frozenset(
         internals.STATE_WRITABLE,
         internals.RELOAD_OK,
         internals.RELOAD_TIME,
+        internals.GPUS_RELEASED,
+        internals.GPU_PROCESS_STUCK,
     )
 )
 """Rows about the process that serves the page: a machine fixture has none."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from exporter.catalog import ethernet, infiniband, internals, pcie
+from exporter.catalog import ethernet, gpu, infiniband, internals, jobs, nvlink, pcie, xid
 from exporter.model.metric import Metric
 
 
@@ -19,5 +19,7 @@ def catalogue(rows: Iterable[Metric]) -> Mapping[str, Metric]:
     return by_key
 
 
-CATALOGUE: Mapping[str, Metric] = catalogue((*infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *internals.ROWS))
+CATALOGUE: Mapping[str, Metric] = catalogue(
+    (*nvlink.ROWS, *gpu.ROWS, *xid.ROWS, *infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *jobs.ROWS, *internals.ROWS)
+)
 """Every row of the product by key."""

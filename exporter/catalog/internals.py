@@ -40,6 +40,11 @@ STATE_WRITABLE = _gauge("state_writable", Unit.COUNT, (),
 RELOAD_OK = _gauge("config_last_reload_successful", Unit.COUNT, (), "1 if the last reload of the configuration took effect.")
 RELOAD_TIME = _gauge("config_last_reload_success_timestamp_seconds", Unit.TIMESTAMP, (),
     "When the configuration in force was loaded, in Unix time.")  # fmt: skip
+GPUS_RELEASED = _gauge("gpus_released", Unit.COUNT, (),
+    "1 between fabric-exporter release and resume: no handle on a GPU is open, and nothing of the GPUs is shown.")  # fmt: skip
+GPU_PROCESS_STUCK = _gauge("gpu_process_stuck", Unit.COUNT, (),
+    "1 while the process that asks the driver cannot be ended: the kernel holds it in a call, and no other is started.")  # fmt: skip
 
 ROWS = (BUILD_INFO, SIMULATED, SOURCE_UP, SOURCE_DEVICES, SOURCE_DEVICES_HUNG, SOURCE_LAST_SUCCESS, SOURCE_DURATION, SAMPLE_AGE,
-        DUTY, SOURCE_FAULTS, SERIES, SERIES_DROPPED, STATE_WRITABLE, RELOAD_OK, RELOAD_TIME)  # fmt: skip
+        DUTY, SOURCE_FAULTS, SERIES, SERIES_DROPPED, STATE_WRITABLE, RELOAD_OK, RELOAD_TIME, GPUS_RELEASED,
+        GPU_PROCESS_STUCK)  # fmt: skip

@@ -65,3 +65,28 @@ from its first day is shown as degraded for that week [D]."""
 
 LEARNED_LINKS_MAX = 1024
 """PCI functions remembered, at most; the oldest are forgotten first: virtual machines may number theirs anew at each boot [D]."""
+
+NVLINKS_MAX = 36
+"""Ports asked for on a GPU whose driver does not say how many it has (nvml.h, NVML_NVLINK_MAX_LINKS)."""
+
+LEARN_NVLINK_AFTER_S = 600.0
+"""A link that was active for this long without a break is wired: shorter, it may be a bridge that somebody is trying out [D]."""
+
+LEARNED_GPUS_MAX = 256
+"""GPUs whose links are remembered, at most; cards come and go with repairs [D]."""
+
+CHILD_ANSWER_S = 10.0
+"""The NVML child has so long for one answer; then it is asked to end. A healthy driver needs milliseconds, a busy one seconds [D]."""
+
+CHILD_TERM_S = 20.0
+"""A child that was asked to end (SIGTERM) may finish the call it is in for so long: killing it within a call has wedged GPUs
+(NVIDIA/dcgm-exporter#84) [D]."""
+
+CHILD_KILL_S = 5.0
+"""A killed child has gone by now, or it is stuck in the kernel and will stay [D]."""
+
+CHILD_BACK_OFF_S = 2.0
+"""Pause before the NVML child is started again; doubles with each start that brought nothing [D]."""
+
+CHILD_BACK_OFF_MAX_S = 120.0
+"""… up to this: a node whose driver comes late is seen within two minutes [D]."""

@@ -1,8 +1,11 @@
-"""How the parts fit together for one configuration: the tree that is read, the sources on it, the sampler that drives them."""
+"""How the parts fit together for one configuration: the machine that is read, the sources on it, the sampler that drives them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from exporter.cli.gpus import Gpus
 from exporter.cli.memory import Memory
+from exporter.cli.topology import places_of, rail_table_of
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
@@ -10,40 +13,120 @@ from exporter.model.link_capability import expected_link
 from exporter.model.metric import Tier
 from exporter.runtime.collect import Source
 from exporter.runtime.schedule import Intervals
+from exporter.simulator.memory_kernel_log import MemoryKernelLog
+from exporter.simulator.memory_processes import MemoryProcesses
 from exporter.simulator.tree_ethtool import TreeEthtool
 from exporter.sources.device_filter import DeviceFilter
+from exporter.sources.device_place import short_text
 from exporter.sources.ethernet import EthernetSource
 from exporter.sources.ethtool import Ethtool, IoctlEthtool
 from exporter.sources.infiniband import InfiniBandSource
+from exporter.sources.job_directory import JobDirectory
+from exporter.sources.jobs import JobsSource, Pids
+from exporter.sources.kernel_log import KernelLogSource
+from exporter.sources.kmsg import DevKmsg, KernelLog
+from exporter.sources.nvswitches import NvSwitches
 from exporter.sources.pcie import PcieSource
-from exporter.sources.sysfs import Files
+from exporter.sources.pod_names import PodNames
+from exporter.sources.process_jobs import Processes, ProcessJobs
+from exporter.sources.psutil_processes import PsutilProcesses
+from exporter.sources.sysfs import Files, RealFiles
+
+BOOT_ID = "sys/kernel/random/boot_id"
 
 
-def sources_of(config: Config, files: Files, ethtool: Ethtool, memory: Memory, root: str) -> list[tuple[Source, Intervals]]:
-    """The sources that are switched on, each with its intervals. `root` is what a person should be told was looked at.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the sources read: this machine, or a simulated one. `root` is what a person should be told was looked at; `boot_id` is "" where
+    nothing of a boot may be remembered."""
+
+    files: Files
+    ethtool: Ethtool
+    kernel_log: KernelLog
+    processes: Processes
+    gpus: Gpus
+    root: str
+    boot_id: str = ""
+
+
+def this_machine(config: Config, files: Files, gpus: Gpus) -> Machine:
+    """The hardware, by the configured roots."""
+    procfs = config.sources.procfs_root
+    boot_id = short_text(RealFiles(procfs, 1), BOOT_ID)
+    processes = PsutilProcesses(procfs)
+    return Machine(files, IoctlEthtool(), DevKmsg(config.sources.kernel_log.path), processes, gpus, config.sources.sysfs_root, boot_id)
+
+
+def simulated_machine(files: Files, gpus: Gpus, root: str) -> Machine:
+    """A simulated node: its files and GPUs, a kernel log in which nothing happens, and nobody's processes."""
+    return Machine(files, TreeEthtool(files), MemoryKernelLog(), MemoryProcesses(), gpus, root)
+
+
+def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[Source, Intervals]]:
+    """The sources that are switched on, each with its intervals.
 
     A source without a fast cadence has its normal interval in its place: nothing of it is due sooner.
     """
     found: list[tuple[Source, Intervals]] = []
-    ib, eth, pcie = config.sources.infiniband, config.sources.ethernet, config.sources.pcie
+    files, root = machine.files, machine.root
+    ib, eth, pcie, kmsg, nvlink = (config.sources.infiniband, config.sources.ethernet, config.sources.pcie, config.sources.kernel_log,
+                                   config.sources.nvlink)  # fmt: skip
     if ib.enabled:
-        wants = DeviceFilter(ib.include, ib.exclude).wants
-        hcas = InfiniBandSource(files, wants, hw_counters=ib.hw_counters, root=root)
+        places = places_of(config, files, memory.names, rail_table_of(config), _module_ids(machine.gpus, memory))
+        hcas = InfiniBandSource(files, DeviceFilter(ib.include, ib.exclude).wants, hw_counters=ib.hw_counters, places=places, root=root)
         found.append((hcas, Intervals(ib.fast_interval_s, ib.normal_interval_s, ib.slow_interval_s)))
     if eth.enabled:
-        interfaces = EthernetSource(files, ethtool, DeviceFilter(eth.include, eth.exclude).wants, root=root)
+        interfaces = EthernetSource(files, machine.ethtool, DeviceFilter(eth.include, eth.exclude).wants, root=root)
         found.append((interfaces, Intervals(eth.normal_interval_s, eth.normal_interval_s, eth.slow_interval_s)))
     if pcie.enabled:
         wants = DeviceFilter(pcie.include, pcie.exclude).wants
         configured = dict(expected_link(text) for text in config.expect.pcie)
         links = PcieSource(files, wants, slots=memory.names, learned=memory.learned, configured=configured, root=root)
         found.append((links, Intervals(pcie.normal_interval_s, pcie.normal_interval_s, pcie.slow_interval_s)))
+    if nvlink.enabled:
+        gpus = machine.gpus.source(config, files, memory, lambda: not (kmsg.enabled and _is_readable(machine.kernel_log)))
+        found.append((gpus, Intervals(nvlink.fast_interval_s, nvlink.normal_interval_s, nvlink.slow_interval_s)))
+    if kmsg.enabled:
+        lines = KernelLogSource(machine.kernel_log, memory.kernel_log, machine.boot_id, gpus=memory.gpus,
+                                switches=NvSwitches(files).addresses, path=kmsg.path)  # fmt: skip
+        found.append((lines, Intervals(kmsg.fast_interval_s, max(15.0, kmsg.fast_interval_s), 300.0)))
+    if config.jobs.enabled:
+        found.append(_jobs_of(config, machine))
     return found
 
 
-def ethtool_of(config: Config, files: Files) -> Ethtool:
-    """Where drivers' statistics come from: the kernel, or the simulated node's own tree."""
-    return IoctlEthtool() if config.simulate.profile is None else TreeEthtool(files)
+def _jobs_of(config: Config, machine: Machine) -> tuple[Source, Intervals]:
+    """The jobs source: processes on each GPU, and the scheduler's directory."""
+    jobs = config.jobs
+    processes = directory = None
+    if jobs.processes:
+        pods = PodNames(RealFiles(jobs.pod_logs_dir, 1), root=jobs.pod_logs_dir)
+        processes = ProcessJobs(machine.processes, pods, procfs_root=config.sources.procfs_root, with_user=jobs.user_label)
+    if jobs.directory is not None:
+        indices: Callable[[], Mapping[int, str]] = lambda: machine.gpus.facts().indices  # noqa: E731  # asked anew each time
+        directory = JobDirectory(RealFiles(jobs.directory, 4), indices, root=jobs.directory, scheduler=jobs.scheduler)
+    pids: Pids = machine.gpus.pids
+    return JobsSource(pids, processes=processes, directory=directory), Intervals(jobs.interval_s, jobs.interval_s, jobs.interval_s)
+
+
+def _module_ids(gpus: Gpus, memory: Memory) -> Callable[[], Mapping[str, int]]:
+    """Where GPUs sit on their board: what the driver says now, else what it said before."""
+
+    def ids() -> Mapping[str, int]:
+        found = gpus.facts().module_ids
+        if found:
+            memory.modules.note(found)
+        return memory.modules.ids()
+
+    return ids
+
+
+def _is_readable(kernel_log: KernelLog) -> bool:
+    try:
+        kernel_log.open()
+    except OSError:
+        return False
+    return True
 
 
 def pages_of(config: Config, process_numbers: ProcessNumbers | None, sources: Sequence[str]) -> PageMaker:

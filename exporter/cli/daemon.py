@@ -1,14 +1,18 @@
-"""The daemon's parts behind one face: sampler, board and pages for the configuration in force, and how a reload swaps them.
+"""The daemon's parts behind one face: sampler, board and pages for the configuration in force, how a reload swaps them, and letting go of
+the GPUs.
 
-Knows no sockets; run.py connects it to HTTP and signals.
+Knows no sockets; run.py connects it to HTTP, the control socket and signals.
 """
 
 import logging
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from exporter import __version__
-from exporter.cli.compose import ethtool_of, pages_of, sources_of
+from exporter.cli.compose import pages_of, simulated_machine, sources_of, this_machine
+from exporter.cli.gpus import GpuHold
 from exporter.cli.memory import kept, state_path
 from exporter.config.load import Loaded
 from exporter.config.mistake import ConfigError
@@ -25,6 +29,7 @@ from exporter.runtime.sampler import Sampler
 from exporter.runtime.state_dir import StateDir, open_state_dir
 from exporter.runtime.status import Identity, identity_reading
 from exporter.sources.sysfs import RealFiles
+from exporter.web.control import ControlAnswer
 from exporter.web.page import landing
 
 log = logging.getLogger("fabric_exporter.daemon")
@@ -32,9 +37,13 @@ log = logging.getLogger("fabric_exporter.daemon")
 
 class Daemon:
     """Everything but HTTP. `read_config` reads the configuration again for a reload; `sysfs_root` overrides the configured one
-    (a simulated node's folder)."""
+    (a simulated node's folder). `gpus` keeps the GPUs open as long as the daemon lives: a reload must not take back what a person had let
+    go."""
 
-    def __init__(self, first: Loaded, read_config: Callable[[], Loaded], clock: Clock, sysfs_root: str | None = None) -> None:
+    def __init__(self, first: Loaded, read_config: Callable[[], Loaded], clock: Clock, gpus: GpuHold,
+                 sysfs_root: str | None = None) -> None:  # fmt: skip
+        self.failed = ""
+        """Why the daemon ends itself; "" while it does not."""
         self._read_config = read_config
         self._clock = clock
         self._simulated_root = sysfs_root
@@ -42,10 +51,12 @@ class Daemon:
         self._board = Board()
         self._keep_files = raise_limit(first.config.web.max_connections)
         self._process_numbers = ProcessNumbers()
-        self._bound_web = first.config.web
+        self._bound_web, self._bound_control = first.config.web, first.config.control
         self._reloading = threading.Lock()
         self._reload_ok = True
         self._loaded_wall_s = clock.wall_s()
+        self._gpus = gpus
+        self._gpus_since_wall_s = self._loaded_wall_s
         self._state = StateDir("", "not opened yet")
         self._kept = kept(self._state)
         self._adopt(first.config)
@@ -56,7 +67,8 @@ class Daemon:
         self._remember(config)
         root = self._simulated_root or config.sources.sysfs_root
         files = RealFiles(root, self._keep_files)
-        sources = sources_of(config, files, ethtool_of(config, files), self._kept.memory, root)
+        machine = simulated_machine(files, self._gpus, root) if self._simulated_root else this_machine(config, files, self._gpus)
+        sources = sources_of(config, machine, self._kept.memory)
         self._pages = pages_of(config, self._process_numbers, [source.name for source, _ in sources])
         self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings)
         self._started_s = self._clock.monotonic_s()
@@ -74,28 +86,58 @@ class Daemon:
         """Stop sampling; idle threads end. Returns the places whose read still has not come back: their threads end with the process."""
         self._sampler.stop()
         self._crew.stop()
+        self._gpus.close()
         self._kept.settle()
         return sorted("/".join(place) for place in self._crew.busy())
 
-    def reload(self) -> None:
-        """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one."""
-        with self._reloading:
-            self._reload()
+    def release(self) -> ControlAnswer:
+        """Let go of the GPUs, before a GPU reset or a driver reload; what happened."""
+        return self._turned(self._gpus.release)
 
-    def _reload(self) -> None:
+    def resume(self) -> ControlAnswer:
+        """Take the GPUs back; what happened."""
+        return self._turned(self._gpus.resume)
+
+    def _turned(self, act: Callable[[], tuple[bool, str]]) -> ControlAnswer:
+        """Do it, remember since when it is so, and say it in the log as well."""
+        before = self._gpus.is_released
+        answer = ControlAnswer(*act())
+        if self._gpus.is_released != before:
+            self._gpus_since_wall_s = self._clock.wall_s()
+        log.log(logging.INFO if answer.ok else logging.WARNING, "%s", answer.text)
+        return answer
+
+    def status(self) -> Mapping[str, object]:
+        """What the control socket shows: who has the GPUs, and the configuration in force. Times are Unix seconds."""
+        return {
+            "version": __version__,
+            "gpus": {"released": self._gpus.is_released, "since_s": self._gpus_since_wall_s},
+            "configuration": {"loaded_s": self._loaded_wall_s, "last_reload_ok": self._reload_ok},
+        }
+
+    def reload(self) -> ControlAnswer:
+        """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one. What happened."""
+        with self._reloading:
+            return self._reload()
+
+    def _reload(self) -> ControlAnswer:
         try:
             loaded = self._read_config()
         except ConfigError as error:
             self._reload_ok = False
-            log.error("reload refused, the old configuration stays: %s", "; ".join(str(error).splitlines()))  # noqa: TRY400  # a mistake in a file needs no traceback
-            return
-        if loaded.config.web != self._bound_web:
-            log.warning("reload: web.* takes effect at the next start; the rest of the configuration is in force now")
+            refused = f"reload refused, the old configuration stays: {'; '.join(str(error).splitlines())}"
+            log.error("%s", refused)  # noqa: TRY400  # a mistake in a file needs no traceback
+            return ControlAnswer(ok=False, text=refused)
+        text = "configuration reloaded"
+        if (loaded.config.web, loaded.config.control) != (self._bound_web, self._bound_control):
+            log.warning("reload: web.* and control.* take effect at the next start; the rest of the configuration is in force now")
+            text += "; web.* and control.* take effect at the next start"
         self._sampler.stop()
         self._reload_ok, self._loaded_wall_s = True, self._clock.wall_s()
         set_up(loaded.config.logging.level, loaded.config.logging.format)
         self._adopt(loaded.config)
         log.info("configuration reloaded")
+        return ControlAnswer(ok=True, text=text)
 
     def scene(self) -> Scene:
         """The current Scene."""
@@ -123,5 +165,17 @@ class Daemon:
     def _own_readings(self) -> tuple[Reading, ...]:
         """Asked for once a tick, by the thread that publishes and may wait for the disk."""
         self._kept.settle()
-        identity = Identity(self._simulated_root is not None, self._state.writable, self._reload_ok, self._loaded_wall_s)
+        self._end_if_devices_are_lost()
+        identity = Identity(self._simulated_root is not None, self._state.writable, self._reload_ok, self._loaded_wall_s,
+                            gpus_released=self._gpus.is_released, gpu_process_stuck=self._gpus.is_stuck)  # fmt: skip
         return (identity_reading(identity),)
+
+    def _end_if_devices_are_lost(self) -> None:
+        """A container whose devices were taken away gets them back only with a restart, which the kubelet does after a failure
+        (NVIDIA/nvidia-container-toolkit#48)."""
+        patience_s, since_s = self.config.sources.nvml.exit_on_unknown_error_after_s, self._gpus.unknown_error_since_s()
+        if patience_s is None or since_s is None or self._clock.monotonic_s() - since_s < patience_s or self.failed:
+            return
+        self.failed = f"the NVIDIA driver has said Unknown Error for {patience_s:g} s (sources.nvml.exit_on_unknown_error_after)"
+        log.error("ending: %s", self.failed)
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -9,14 +9,19 @@ from exporter.catalog import CATALOGUE
 from exporter.catalog.ethernet_events import ETHERNET_EVENTS, EthernetEvent
 from exporter.catalog.ethtool_names import LEFT_OUT
 from exporter.catalog.hw_events import HW_EVENTS_KNOWN, HwEvent
+from exporter.catalog.xid import NVLINK_SXIDS, NVLINK_XIDS
 from exporter.cli.exits import Exit
 from exporter.model.metric import Metric, Unit
 
 AREAS: Mapping[str, str] = {
+    "fabric_nvlink_": "NVLink",
+    "fabric_gpu_": "GPUs and their jobs",
+    "fabric_c2c_": "Links between GPUs and Grace CPUs",
+    "fabric_xid_": "Kernel log",
+    "fabric_sxid_": "Kernel log",
+    "fabric_kernel_log_": "Kernel log",
     "fabric_infiniband_": "InfiniBand and RoCE",
     "fabric_ethernet_": "Ethernet, and what it adds to RoCE",
-    "fabric_nvlink_": "NVLink",
-    "fabric_gpu_": "GPUs",
     "fabric_pcie_": "PCIe links of GPUs, RDMA devices and NICs",
     "fabric_link_": "Links",
     "fabric_node_": "Node",
@@ -31,6 +36,9 @@ BORROWED: Mapping[str, str] = {
     "python_info": "Version and implementation of Python; value is always 1.",
 }
 """Series that prometheus_client's own collectors add to the page, unless exposition.exporter_metrics is false."""
+
+XID_LISTS: Mapping[str, Mapping[int, str]] = {"Xids that speak of NVLink": NVLINK_XIDS, "SXids that speak of NVLink": NVLINK_SXIDS}
+XID_WORDS = "These stand at 0 as soon as their GPU or NVSwitch is seen; any other number appears when it first comes."
 
 Event: TypeAlias = HwEvent | EthernetEvent
 HW_EVENTS_WORDS = """\
@@ -77,6 +85,8 @@ def markdown() -> str:
     parts = [HEAD, *(f"## {area}\n\n" + "\n".join(map(_entry, rows)) for area, rows in areas().items())]
     parts += [f"## {title}\n\n{words}\n\n{_table(('event', 'meaning', 'role in the rules'), _event_cells(events))}"
               for title, words, events in EVENT_LISTS]  # fmt: skip
+    parts += [f"## {title}\n\n{XID_WORDS}\n\n{_table(('number', 'meaning'), ((str(n), words) for n, words in codes.items()))}"
+              for title, codes in XID_LISTS.items()]  # fmt: skip
     parts += [f"## {LEFT_OUT_TITLE}\n\n{LEFT_OUT_WORDS}\n\n{_table(('driver', 'statistic', 'why'), _left_out_cells())}"]
     parts.append("## Process and Python\n\nFrom prometheus_client's collectors; `--web.disable-exporter-metrics` leaves them out.\n\n"
                  + _table(("series", "meaning"), ((f"`{name}`", words) for name, words in BORROWED.items())))  # fmt: skip
@@ -138,6 +148,10 @@ def _plain_lines() -> Iterator[str]:
         yield f"{title} (label event)\n"
         event_width = max(map(len, events))
         yield from (f"  {name:<{event_width}}  {event.help}" for name, event in events.items())
+        yield ""
+    for title, codes in XID_LISTS.items():
+        yield f"{title}\n"
+        yield from (f"  {number:<6}  {words}" for number, words in codes.items())
         yield ""
     yield f"{LEFT_OUT_TITLE}\n"
     pattern_width = max(len(pattern) for patterns in LEFT_OUT.values() for pattern in patterns)

@@ -1,4 +1,5 @@
-"""The daemon: read the hardware, serve /metrics. SIGTERM and Ctrl-C stop it, SIGHUP reloads the configuration."""
+"""The daemon: read the hardware, serve /metrics. SIGTERM and Ctrl-C stop it, SIGHUP reloads the configuration; the verbs release, resume
+and reload reach it over its control socket."""
 
 import argparse
 import asyncio
@@ -14,15 +15,18 @@ from collections.abc import Sequence
 from exporter import __version__
 from exporter.cli.daemon import Daemon
 from exporter.cli.exits import Exit
+from exporter.cli.gpus import ChildGpus
 from exporter.cli.options import add_options, loaded
 from exporter.cli.simulated import SimulatedMachine
+from exporter.config.load import DEFAULT, Loaded
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Web
 from exporter.model.address import Address, TcpAddress, parse_address
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.logs import set_up
-from exporter.web.bind import AddressError, bind, mark_of, withdraw
+from exporter.web.bind import AddressError, bind, bind_control, mark_of, withdraw
 from exporter.web.connection import Limits
+from exporter.web.control import RELEASE_PATH, RELOAD_PATH, RESUME_PATH, ControlRoutes
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve
 
@@ -43,20 +47,38 @@ def run(args: argparse.Namespace) -> int:
     set_up(config.logging.level, config.logging.format)
     addresses = _addresses(config.web)
     bound = _bind_all(addresses)
-    marks = {address: mark_of(address) for address in addresses}
-    machine = SimulatedMachine(config.simulate.profile, clock) if config.simulate.profile else None
+    control = control_socket(first)
+    marks = {address: mark_of(address) for address in (*addresses, *control)}
+    machine: SimulatedMachine | None = None
     try:
-        daemon = Daemon(first, lambda: loaded(args), clock, machine.folder if machine is not None else None)
+        if config.simulate.profile is not None:
+            machine = SimulatedMachine(config.simulate.profile, clock)
+        gpus = ChildGpus(clock, machine.gpus if machine is not None else None)
+        daemon = Daemon(first, lambda: loaded(args), clock, gpus, machine.folder if machine is not None else None)
         _announce(daemon, addresses, [sock.getsockname() for address in addresses for sock in bound[address]])
-        asyncio.run(_serve(daemon, config.web, bound))
+        asyncio.run(_serve(daemon, config.web, bound, tuple(control.values())))
         stuck = daemon.stop()
     finally:
-        for address in addresses:
-            withdraw(address, marks[address])
+        for address, mark in marks.items():
+            withdraw(address, mark)
         if machine is not None:
             machine.close()
     log.info("stopped")
-    return _leave(stuck)
+    return _leave(stuck, Exit.FINDING if daemon.failed else Exit.OK)
+
+
+def control_socket(first: Loaded) -> dict[Address, socket.socket]:
+    """The control socket by its address. Empty where it is switched off, cannot be made (one line in the log), or nobody asked for one
+    beside a simulated node: `make demo` runs as anybody and must not stand in the way of this machine's own daemon."""
+    control, simulated = first.config.control, first.config.simulate.profile is not None
+    if not control.enabled or (simulated and first.origins["control.socket"] == DEFAULT):
+        return {}
+    try:
+        address, listener = bind_control(control.socket)
+    except AddressError as error:
+        log.warning("no control socket, so release, resume and reload cannot reach this daemon: %s (option control.socket)", error)
+        return {}
+    return {address: listener}
 
 
 def _addresses(web: Web) -> list[Address]:
@@ -79,7 +101,7 @@ def _bind_all(addresses: Sequence[Address]) -> dict[Address, tuple[socket.socket
     return bound
 
 
-async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.socket, ...]]) -> None:
+async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.socket, ...]], control: Sequence[socket.socket]) -> None:
     """Connect signals and listeners, then serve until SIGTERM or SIGINT."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -92,6 +114,8 @@ async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.soc
     listeners: list[Listener] = [
         (sock, health_only if address == health else routes, None) for address, sockets in bound.items() for sock in sockets
     ]
+    actions = {RELEASE_PATH: daemon.release, RESUME_PATH: daemon.resume, RELOAD_PATH: daemon.reload}
+    listeners += [(sock, ControlRoutes(actions, daemon.status), None) for sock in control]
     gc.collect()
     gc.freeze()  # what exists now lives as long as the daemon; the collector need not look at it again
     await serve(listeners, Limits(connections=web.max_connections), stop)
@@ -123,11 +147,11 @@ def _host_port(name: object) -> str:
     return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
 
 
-def _leave(stuck: Sequence[str]) -> int:
-    """0. A thread stuck in the kernel must not keep the process: then leave without waiting for it."""
+def _leave(stuck: Sequence[str], status: Exit) -> int:
+    """That status. A thread stuck in the kernel must not keep the process: then leave without waiting for it."""
     if not stuck:
-        return Exit.OK
+        return status
     log.warning("reads still out: %s; the kernel may delay the end of this process", ", ".join(stuck))
     sys.stderr.flush()
     sys.stdout.flush()
-    os._exit(Exit.OK)
+    os._exit(status)

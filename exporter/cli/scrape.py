@@ -5,10 +5,12 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from exporter.catalog import CATALOGUE
-from exporter.cli.compose import ethtool_of, sources_of
+from exporter.cli.compose import Machine, simulated_machine, sources_of, this_machine
 from exporter.cli.exits import Exit
+from exporter.cli.gpus import ChildGpus, VirtualGpus
 from exporter.cli.memory import forgetful, looked_up
 from exporter.cli.options import add_options, duration_argument, loaded
 from exporter.cli.simulated import SEED, profile_of
@@ -34,9 +36,12 @@ from exporter.runtime.status import Identity, identity_reading
 from exporter.runtime.timed_ethtool import TimedEthtool
 from exporter.runtime.timed_files import TimedFiles
 from exporter.runtime.whole_file import ALL_MAY_READ, write_whole
+from exporter.simulator.fake_nvml import FakeNvml
 from exporter.simulator.node import SimulatedNode
-from exporter.sources.sysfs import Files, RealFiles
+from exporter.sources.sysfs import RealFiles
 
+NO_HARDWARE_OF_ITS_OWN = frozenset({"kernel_log", "jobs"})
+"""Sources that are there on every machine: what they find is no fabric."""
 FORMATS = ("prometheus", "openmetrics", "json")
 SIMULATED_START_S = 3600.0
 """Virtual time before the first pass, so that counters have something to show."""
@@ -68,8 +73,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _real(config: Config, window_s: float) -> Scene:
     clock = SystemClock()
-    files = RealFiles(config.sources.sysfs_root, raise_limit())
-    return _two_passes(config, files, clock, Crew(clock), lambda: pause(window_s))
+    gpus = ChildGpus(clock)
+    machine = this_machine(config, RealFiles(config.sources.sysfs_root, raise_limit()), gpus)
+    try:
+        return _two_passes(config, machine, clock, Crew(clock), lambda: pause(window_s))
+    finally:
+        gpus.close()
 
 
 def _timed(config: Config) -> int:
@@ -77,10 +86,12 @@ def _timed(config: Config) -> int:
         raise error_of((Mistake("--timing", "measures this machine's reads; leave --simulate away"),))
     clock = SystemClock()
     files = TimedFiles(RealFiles(config.sources.sysfs_root, raise_limit()), clock)
-    ethtool = TimedEthtool(ethtool_of(config, files), clock)
+    gpus = ChildGpus(clock)
+    machine = this_machine(config, files, gpus)
+    ethtool = TimedEthtool(machine.ethtool, clock)
     recorder = CostRecorder(Crew(clock))
     board = Board()
-    sources = sources_of(config, files, ethtool, looked_up(config), config.sources.sysfs_root)
+    sources = sources_of(config, replace(machine, ethtool=ethtool), looked_up(config))
     sampler = Sampler(sources, clock, recorder, board)
     sampler.tick()
     for _ in range(PASSES):
@@ -89,6 +100,7 @@ def _timed(config: Config) -> int:
     scene = board.current(clock.monotonic_s())
     sampler.stop()
     recorder.stop()
+    gpus.close()
     print(timing_table(recorder.passes, files.costs | ethtool.costs, {source.name: intervals for source, intervals in sources}), end="")
     return _exit_of(scene)
 
@@ -96,7 +108,8 @@ def _timed(config: Config) -> int:
 def _simulated(config: Config, window_s: float) -> Scene:
     """The simulated node an hour after its start, in virtual time."""
     clock = ManualClock()
-    node = SimulatedNode(profile_of(config.simulate.profile or ""), SEED)
+    profile = profile_of(config.simulate.profile or "")
+    node = SimulatedNode(profile, SEED)
     clock.advance(SIMULATED_START_S)
     node.advance(SIMULATED_START_S)
 
@@ -104,15 +117,14 @@ def _simulated(config: Config, window_s: float) -> Scene:
         clock.advance(window_s)
         node.advance(clock.monotonic_s())
 
-    return _two_passes(config, node.tree(), clock, Inline(clock), wait)
+    gpus = VirtualGpus(FakeNvml(profile, SEED, clock.monotonic_s))
+    return _two_passes(config, simulated_machine(node.tree(), gpus, "the simulated node's /sys"), clock, Inline(clock), wait)
 
 
-def _two_passes(config: Config, files: Files, clock: Clock, executor: Executor, wait: Callable[[], None]) -> Scene:
+def _two_passes(config: Config, machine: Machine, clock: Clock, executor: Executor, wait: Callable[[], None]) -> Scene:
     simulated = config.simulate.profile is not None
     board = Board()
-    root = "the simulated node's /sys" if simulated else config.sources.sysfs_root
-    memory = forgetful() if simulated else looked_up(config)
-    sources = sources_of(config, files, ethtool_of(config, files), memory, root)
+    sources = sources_of(config, machine, forgetful() if simulated else looked_up(config))
     sampler = Sampler(sources, clock, executor, board, lambda: (identity_reading(Identity(simulated)),))
     sampler.tick()
     wait()
@@ -152,7 +164,7 @@ def _exit_of(scene: Scene) -> Exit:
     failed = {reason for status in scene.sources for reason, count in status.faults.items() if count} - NORMAL_ABSENCES
     if failed:
         return Exit.PARTIAL
-    if not any(status.devices for status in scene.sources):
+    if not any(status.devices for status in scene.sources if status.source not in NO_HARDWARE_OF_ITS_OWN):
         print("no supported hardware", file=sys.stderr)
         return Exit.NO_HARDWARE
     return Exit.OK

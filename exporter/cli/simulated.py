@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import threading
 
+from exporter.cli.gpus import Simulation
 from exporter.config.mistake import Mistake, error_of
 from exporter.runtime.clock import Clock
 from exporter.simulator.node import DiskNode
@@ -26,7 +27,8 @@ def profile_of(name: str) -> Profile:
 
 
 class SimulatedMachine:
-    """The node's files and the thread that moves them. `folder` stands for /sys. Raises ConfigError for an unknown profile."""
+    """The node's files and the thread that moves them; `gpus` is what their reader needs to know of it. `folder` stands for /sys. Raises
+    ConfigError for an unknown profile."""
 
     def __init__(self, profile_name: str, clock: Clock) -> None:
         profile = profile_of(profile_name)
@@ -36,6 +38,7 @@ class SimulatedMachine:
         self._node = DiskNode(profile, SEED, self.folder)
         self._node.advance(HEAD_START_S)
         self._started_s = clock.monotonic_s()
+        self.gpus = Simulation(profile_name, SEED, self._started_s, HEAD_START_S)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="simulated-node", daemon=True)
         self._thread.start()

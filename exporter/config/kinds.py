@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from exporter.config.duration import format_duration, parse_duration
 from exporter.model.address import parse_address
+from exporter.model.expected_links import expected_links
 from exporter.model.link_capability import expected_link
 from exporter.model.quoted import escaped, shown
 
@@ -90,6 +91,12 @@ def _expected_link(text: str) -> str:
     return text
 
 
+def _expected_nvlinks(text: str) -> str:
+    pattern, _ = expected_links(_text(text))
+    _pattern(pattern)
+    return text
+
+
 def _url_path(text: str) -> str:
     if not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", text):
         raise ValueError(f"expected a path such as /metrics, got {shown(text)}")
@@ -104,6 +111,7 @@ BOOLEAN = Kind("boolean", _boolean, lambda value: "true" if value else "false")
 ADDRESS = Kind("address", _address, show_text)
 PATTERN = Kind("pattern", _pattern, show_text)
 EXPECTED_LINK = Kind("expected link", _expected_link, show_text)
+EXPECTED_NVLINKS = Kind("expected NVLinks", _expected_nvlinks, show_text)
 URL_PATH = Kind("URL path", _url_path, show_text)
 
 

@@ -5,7 +5,8 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
 from exporter.config.kinds import Kind
-from exporter.config.schema import Config, Spelling
+from exporter.config.option import Spelling
+from exporter.config.schema import Config
 
 PREFIX = "FABRIC_"
 CONFIG_VARIABLE = "FABRIC_CONFIG"

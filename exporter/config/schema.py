@@ -2,36 +2,14 @@
 all follow from it. Names in YAML are the field's, less the unit that Python carries (`fast_interval_s` is `fast_interval`)."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from exporter.config.kinds import ADDRESS, BOOLEAN, EXPECTED_LINK, PATH, PATTERN, TEXT, URL_PATH, Kind, choice, count, duration, list_of
+from exporter.config.kinds import ADDRESS, BOOLEAN, EXPECTED_LINK, EXPECTED_NVLINKS, PATH, PATTERN, TEXT, URL_PATH, choice, count, list_of
+from exporter.config.option import INTERVAL, Spelling, option
+from exporter.config.source_options import Sources
 
 TIERS = ("aggregate", "basic", "standard", "full")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("logfmt", "json")
-
-INTERVAL = duration(0.1, 86_400)
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How an option may be given apart from the file: its flag, and a variable where the name does not follow from the path.
-    `value` is what a flag without an argument means. `flag_only` options are refused in file and environment, with this reason."""
-
-    flag: str = ""
-    variable: str = ""
-    value: str = ""
-    flag_only: str = ""
-
-
-def option(default: object, kind: Kind, doc: str, reason: str, spelling: Spelling | None = None) -> Any:
-    """A dataclass field: `doc` says what the option does, `reason` why the default is what it is."""
-    return field(default=default, metadata={"kind": kind, "doc": doc, "reason": reason, "spelling": spelling or Spelling()})
-
-
-def names(doc: str, flag: str) -> Any:  # as option()
-    """Patterns that choose devices by name; none unless configured."""
-    return option((), list_of(PATTERN), doc, "Empty: nothing is missed by default.", Spelling(flag))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +49,22 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """The unix socket by which somebody on this machine tells the daemon what to do."""
+
+    enabled: bool = option(
+        default=True, kind=BOOLEAN, doc="Make the control socket at all.", reason="On: release, resume and reload need it."
+    )
+    socket: str = option(
+        "/run/fabric-exporter/control.sock",
+        PATH,
+        "The socket that carries release, resume and reload; whoever may write to it may ask for them.",
+        "RuntimeDirectory= of the systemd unit; mode 0660. Cannot be made: the daemon runs and says so. With --simulate none unless set.",
+        Spelling("--control-socket"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """What survives a restart."""
 
@@ -84,116 +78,6 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Infiniband:
-    """InfiniBand and RoCE ports below /sys/class/infiniband."""
-
-    enabled: bool = option(
-        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: a node without the hardware costs one listing."
-    )
-    fast_interval_s: float = option(
-        5.0,
-        INTERVAL,
-        "How often states, rates, byte counters and the wait counter are read.",
-        "A third of Prometheus' usual 15 s, so that no scrape shows a sample older than that.",
-    )
-    normal_interval_s: float = option(
-        15.0,
-        INTERVAL,
-        "How often error counters and hw_counters are read; not shorter than fast_interval.",
-        "Errors matter per minute, and hw_counters ask the firmware.",
-    )
-    slow_interval_s: float = option(
-        300.0,
-        INTERVAL,
-        "How often identity (firmware, board, place in the machine) is read; not shorter than normal_interval.",
-        "It changes with a driver reload, which is noticed at once anyway.",
-    )
-    include: tuple[str, ...] = names(
-        "Devices to read: regular expressions that match the whole name. Empty: all.", "--sources.infiniband.include"
-    )
-    exclude: tuple[str, ...] = names(
-        "Devices to leave alone, also if included; applied before any of their files is opened.", "--sources.infiniband.exclude"
-    )
-    hw_counters: bool = option(
-        default=True,
-        kind=BOOLEAN,
-        doc="Read the driver's own counters (hw_counters/).",
-        reason="On: retransmissions and congestion stand nowhere else.",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Ethernet:
-    """Ethernet ports below /sys/class/net, and what their drivers say by ethtool."""
-
-    enabled: bool = option(
-        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: pause and discards of a RoCE port stand nowhere else."
-    )
-    normal_interval_s: float = option(
-        15.0,
-        duration(10, 86_400),
-        "How often carrier, errors and the driver's statistics (ethtool) are read; at least 10s.",
-        "As often as Prometheus asks; the statistics of one port may take the driver a millisecond and its lock.",
-    )
-    slow_interval_s: float = option(
-        300.0,
-        INTERVAL,
-        "How often identity (driver, place, MTU, bond) is read; not shorter than normal_interval.",
-        "It changes with a person's command, and the series of an hour ago still tell.",
-    )
-    include: tuple[str, ...] = names(
-        "Interfaces to read: regular expressions that match the whole name of the interface, also where it feeds an RDMA device.",
-        "--sources.ethernet.include",
-    )
-    exclude: tuple[str, ...] = names(
-        "Interfaces to leave alone, also if included; applied before any of their files is opened or their driver is asked.",
-        "--sources.ethernet.exclude",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Pcie:
-    """PCIe links of GPUs, RDMA devices and NICs, and of every bridge above them, below /sys/bus/pci."""
-
-    enabled: bool = option(
-        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: a link that trained too narrow is logged nowhere."
-    )
-    normal_interval_s: float = option(
-        15.0,
-        INTERVAL,
-        "How often link speed, link width and error counts (AER) are read.",
-        "As often as Prometheus asks; a link changes seldom.",
-    )
-    slow_interval_s: float = option(
-        300.0,
-        INTERVAL,
-        "How often each device's place is read; not shorter than normal_interval.",
-        "It changes with a reboot or a hot plug, which is noticed at once anyway.",
-    )
-    include: tuple[str, ...] = names(
-        "Devices to read: regular expressions that match the whole name (gpu0, mlx5_0, eno1). Empty: all.", "--sources.pcie.include"
-    )
-    exclude: tuple[str, ...] = names(
-        "Devices to leave alone, also if included; bridges that they share with others are read.", "--sources.pcie.exclude"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Where the hardware is read."""
-
-    sysfs_root: str = option(
-        "/sys", PATH, "Where sysfs is mounted.", "The kernel's own place; /host/sys in a container.", Spelling("--sysfs-root")
-    )
-    procfs_root: str = option(
-        "/proc", PATH, "Where procfs is mounted.", "The kernel's own place; /host/proc in a container.", Spelling("--procfs-root")
-    )
-    infiniband: Infiniband = field(default_factory=Infiniband)
-    ethernet: Ethernet = field(default_factory=Ethernet)
-    pcie: Pcie = field(default_factory=Pcie)
-
-
-@dataclass(frozen=True, slots=True)
 class Expect:
     """What the hardware should be able to do, where it cannot know by itself."""
 
@@ -203,6 +87,82 @@ class Expect:
         "PCIe links of which less is expected than both ends could do: PATTERN=SPEED,WIDTH, as in mlx5_.*=x8 or 0000:3b:00.0=16GT/s,x8. "
         "The pattern matches the whole name of a device or the PCI address of a bridge; the least of all that is known counts.",
         "Empty: what both ends of a link can do is what it should do.",
+    )
+    nvlink: tuple[str, ...] = option(
+        (),
+        list_of(EXPECTED_NVLINKS),
+        "NVLinks that GPUs should have, and their signalling rate: PATTERN=COUNT or PATTERN=[LINKS], as in gpu.*=18@26562MB/s or "
+        "NVIDIA H100 PCIe=[0-3,6-9,12-15]. The pattern matches the whole name of a GPU or of its product; the first that matches counts.",
+        "Empty: boards that wire every port are known, others are learned in ten minutes.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What NICs are for, and on which rail they are, where PCI does not say."""
+
+    storage: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "RDMA devices for storage: regular expressions that match the whole name. They serve no rail.",
+        "Empty: a NIC that is no GPU's only nearest has no role.",
+    )
+    management: tuple[str, ...] = option(
+        (), list_of(PATTERN), "RDMA devices for management, likewise. They serve no rail.", "Empty: as for storage."
+    )
+    compute: tuple[str, ...] = option(
+        (),
+        list_of(PATTERN),
+        "RDMA devices for compute, likewise. If any is there, no other serves a rail. Storage and management come first where two match.",
+        "Empty: a NIC is for compute if it and a GPU are each other's only nearest behind PCIe switches.",
+    )
+    rails: str | None = option(
+        None,
+        PATH,
+        "A table of this node's rails, which wins over what PCI shows: lines `device,rail` or `device,rail,role`.",
+        "None: rail i is that of GPU i. Virtual machines hide PCI, and no node sees its leaf switches: name a table there.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Which batch job or pod uses which GPU: docs/jobs.md."""
+
+    enabled: bool = option(
+        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: a bad link matters by the job that runs over it."
+    )
+    interval_s: float = option(
+        15.0,
+        INTERVAL,
+        "How often jobs are looked for.",
+        "As often as Prometheus asks; a pass takes some 0.02 ms for each process on a GPU.",
+    )
+    processes: bool = option(
+        default=True,
+        kind=BOOLEAN,
+        doc="Find jobs by the processes on each GPU, their cgroups and environments.",
+        reason="On: it needs no help of the scheduler. Where the host's processes cannot be seen the source says so.",
+    )
+    directory: str | None = option(
+        None,
+        PATH,
+        "Job-mapping directory in dcgm-exporter's format: a file for each GPU index with one job id a line.",
+        "None: it exists only where the scheduler's prolog fills it.",
+    )
+    scheduler: str = option(
+        "slurm", TEXT, "The scheduler label of the jobs in that directory: its files do not say who wrote them.", "Slurm's are the most."
+    )
+    pod_logs_dir: str = option(
+        "/var/log",
+        PATH,
+        "Folder with the kubelet's pods/ and containers/, whose names tell a pod's name; no log is opened.",
+        "The kubelet's own place; /host/var/log in a container. Without it pods go by their uid.",
+    )
+    user_label: bool = option(
+        default=False,
+        kind=BOOLEAN,
+        doc="Fill the label user of fabric_gpu_job_info with the owner of the job's processes.",
+        reason="Off: a user's name is personal data.",
     )
 
 
@@ -266,14 +226,16 @@ class Config:
     """The whole configuration; `Config()` holds the defaults."""
 
     web: Web = field(default_factory=Web)
+    control: Control = field(default_factory=Control)
     state: State = field(default_factory=State)
     sources: Sources = field(default_factory=Sources)
     expect: Expect = field(default_factory=Expect)
+    topology: Topology = field(default_factory=Topology)
+    jobs: Jobs = field(default_factory=Jobs)
     exposition: Exposition = field(default_factory=Exposition)
     logging: Logging = field(default_factory=Logging)
     simulate: Simulate = field(default_factory=Simulate)
 
 
-NOT_YET = frozenset({"topology", "signals", "probes", "jobs", "recorder",
-                     "sources.nvml", "sources.nvlink"})  # fmt: skip
+NOT_YET = frozenset({"signals", "probes", "recorder"})
 """Sections that later versions bring: a file that has them was written for another version, not mistyped."""

@@ -16,6 +16,7 @@ class Fabric(Enum):
     """
 
     NVLINK = "nvlink"
+    C2C = "c2c"
     INFINIBAND = "infiniband"
     ROCE = "roce"
     EFA = "efa"

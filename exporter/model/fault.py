@@ -4,6 +4,7 @@ Reason
 ├── the thing is not there      ABSENT  UNSUPPORTED  LOST
 ├── it is there but unreadable  DENIED  PARSE  IO
 ├── it does not answer          TIMEOUT
+├── the driver is in the way    DRIVER  UNKNOWN  RELEASED
 ├── we are short of something   EXHAUSTED  LIMIT
 └── we are wrong                BUG
 """
@@ -29,6 +30,12 @@ class Reason(StrEnum):
     """EIO and any other errno: the device or its firmware failed the read."""
     TIMEOUT = "timeout"
     """The read did not come back by its deadline; the device is flagged and not waited for."""
+    DRIVER = "driver"
+    """Library and kernel driver do not fit together, or the driver was unloaded: a fresh process may help."""
+    UNKNOWN = "unknown_error"
+    """NVML's Unknown Error: a container that lost its devices says so, and only its restart helps."""
+    RELEASED = "released"
+    """Let go on purpose (`fabric-exporter release`), so that a GPU can be reset; `resume` takes it back."""
     EXHAUSTED = "exhausted"
     """EMFILE, ENFILE, ENOMEM: this process or machine ran out of something."""
     LIMIT = "limit"

@@ -3,6 +3,9 @@
 BYTES_PER_IB_WORD = 4
 """IBTA PortXmitData and PortRcvData count 32-bit words, whatever the link width (Documentation/ABI/stable/sysfs-class-infiniband)."""
 
+BYTES_PER_KIB = 1024
+"""NVML's throughput fields count KiB (nvml.h, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX)."""
+
 BYTES_PER_S_PER_GBIT = 125_000_000
 """1 Gb/s in bytes per second."""
 

@@ -70,6 +70,12 @@ class Source(Protocol):
         ...
 
 
+def is_elsewhere(source: Source) -> bool:
+    """Whether the source's reads wait for another process (`is_elsewhere`): then they never run in the sampler's own thread, and how long
+    one takes says nothing of the device."""
+    return bool(getattr(source, "is_elsewhere", False))
+
+
 class Errand(NamedTuple):
     """Work for one thread: read `reader` at `cadences`, or scan `source` if there is no reader."""
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from exporter.catalog import limits
 from exporter.runtime.clock import Clock
-from exporter.runtime.collect import Errand, Outcome, not_started, run_errand
+from exporter.runtime.collect import Errand, Outcome, is_elsewhere, not_started, run_errand
 from exporter.runtime.reader_group import ReaderGroup
 
 WORKERS_MAX = 64
@@ -234,7 +234,7 @@ class Crew:
         alone: list[Errand] = []
         together: deque[Errand] = deque()
         for errand in errands:
-            (alone if self._is_slow(errand.place) else together).append(errand)
+            (alone if is_elsewhere(errand.source) or self._is_slow(errand.place) else together).append(errand)
         return alone, together
 
     def _is_slow(self, place: Place) -> bool:

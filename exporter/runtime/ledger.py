@@ -10,7 +10,7 @@ from exporter.catalog import limits
 from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
-from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader
+from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader, is_elsewhere
 from exporter.runtime.devices import Device, Group, due_cadences, grouped, is_unstretched
 from exporter.runtime.log_once import FaultLog
 from exporter.runtime.reader_group import GROUP, ReaderGroup
@@ -92,7 +92,7 @@ class Ledger:
         barren = faulty and reader is not None and not any(snapshot.readings for snapshot in outcome.snapshots)
         device.elapsed_s = outcome.elapsed_s
         self._judge(device, outcome)
-        device.plain = not faulty and outcome.waited_s <= limits.PATIENT_WAIT_S and all(snapshot.readings for snapshot in outcome.snapshots)
+        device.plain = not faulty and self._is_quick(outcome.waited_s) and all(snapshot.readings for snapshot in outcome.snapshots)
         self._turn_beats(device, outcome, now_s, barren=barren)
         for snapshot in outcome.snapshots:
             self._keep(device, snapshot)
@@ -103,13 +103,18 @@ class Ledger:
             self._take_scan(outcome.scan.readers, now_s)
 
     def flag_hung(self, now_s: float, busy: Mapping[tuple[str, str], float]) -> None:
-        """Flag each device whose errand has run longer than its deadline; count it once per hang."""
-        for (source, subject), started_s in busy.items():
-            device = self.devices.get(subject) if source == self.source.name else None
-            if device is None or device.hung or now_s - started_s < deadline_s(device.beats):
-                continue
+        """Flag each device whose errand has run longer than its deadline; count it once per hang. A group that another process reads hangs
+        as a whole: nobody knows in which of them."""
+        for (source, place), started_s in busy.items():
+            subjects = [member.subject for member in self.group.reader.members] if place == GROUP and self.group is not None else [place]
+            for subject in subjects if source == self.source.name else ():
+                self._flag(subject, now_s, started_s)
+
+    def _flag(self, subject: str, now_s: float, started_s: float) -> None:
+        device = self.devices.get(subject)
+        if device is not None and not device.hung and now_s - started_s >= deadline_s(device.beats):
             device.hung = True
-            self._count((Fault(source, subject or "scan", Reason.TIMEOUT,
+            self._count((Fault(self.source.name, subject or "scan", Reason.TIMEOUT,
                                f"has not answered for {now_s - started_s:.1f} s; it is not waited for and its series leave"),))  # fmt: skip
 
     def let_go(self, busy: Mapping[tuple[str, str], float]) -> None:
@@ -197,6 +202,10 @@ class Ledger:
                 held.hung = False
                 self.log.answers_again(self.source.name, reader.subject, outcome.elapsed_s)
             return  # what it brings is late, and the others have been read since
+        for member in reader.members:
+            if (device := self.devices.get(member.subject)) is not None and device.hung:
+                device.hung = False
+                self.log.answers_again(self.source.name, member.subject, outcome.elapsed_s)
         group.elapsed_s = each_s = outcome.elapsed_s / len(reader.members)
         stale_s: dict[Cadence, float] = {}
         for cadence in outcome.errand.cadences:
@@ -208,12 +217,15 @@ class Ledger:
         )
         if outcome.snapshots:
             self.last_success_wall_s = max(self.last_success_wall_s or 0.0, outcome.snapshots[0].wall_s)
-        if each_s > limits.PATIENT_WAIT_S or not is_unstretched(group.beats):
+        if not self._is_quick(each_s) or not is_unstretched(group.beats):
             self._leave_group([member.subject for member in reader.members])
         elif odd:
             self._leave_group({snapshot.feed.subject for snapshot in odd})
         for snapshot in odd:
             self._keep(self.devices[snapshot.feed.subject], snapshot)
+
+    def _is_quick(self, waited_s: float) -> bool:
+        return waited_s <= limits.PATIENT_WAIT_S or is_elsewhere(self.source)
 
     def _turn_beats(self, device: Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
         """Give each cadence's beat its next time. A pass of several is shared out so: the quicker beats cost what they last cost alone,

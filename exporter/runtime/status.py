@@ -22,6 +22,8 @@ class Identity:
     reload_ok: bool | None = None
     reload_wall_s: float | None = None
     revision: str = ""
+    gpus_released: bool | None = None
+    gpu_process_stuck: bool | None = None
 
 
 def identity_reading(identity: Identity) -> Reading:
@@ -32,6 +34,8 @@ def identity_reading(identity: Identity) -> Reading:
         (internals.STATE_WRITABLE, identity.state_writable),
         (internals.RELOAD_OK, identity.reload_ok),
         (internals.RELOAD_TIME, identity.reload_wall_s),
+        (internals.GPUS_RELEASED, identity.gpus_released),
+        (internals.GPU_PROCESS_STUCK, identity.gpu_process_stuck),
     )
     values |= {row.key: value if isinstance(value, float) else int(value) for row, value in optional if value is not None}
     return Reading(NODE, values)

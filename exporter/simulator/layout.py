@@ -5,14 +5,16 @@ Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband and sysfs
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from posixpath import relpath
 
 from exporter.simulator.archive import Entry, File, Symlink
-from exporter.simulator.gpus import gpu_entries
+from exporter.simulator.gpus import gpu_entries, switch_entries
+from exporter.simulator.hcas import Hca
 from exporter.simulator.mlx5_statistics import statistics_path, statistics_text
 from exporter.simulator.netdevs import Netdev, netdev_entries, nic_entries
 from exporter.simulator.pci_layout import Card, branch_entries
-from exporter.simulator.profiles import Hca, Profile
+from exporter.simulator.profiles import Profile
 from exporter.simulator.traffic import port_totals
 
 COUNTERS = (
@@ -55,9 +57,9 @@ def node_entries(profile: Profile) -> tuple[Entry, ...]:
     for index, nic in enumerate(profile.nics, _FIRST_INDEX + len(profile.hcas)):
         for entry in nic_entries(nic, index):
             found.setdefault(entry.path, entry)
-    for gpu in profile.gpus:
-        for entry in gpu_entries(gpu):
-            found.setdefault(entry.path, entry)
+    functions = (*(gpu_entries(gpu) for gpu in profile.gpus), *(switch_entries(switch) for switch in profile.switches))
+    for entry in chain.from_iterable(functions):
+        found.setdefault(entry.path, entry)
     return tuple(found[path] for path in sorted(found))
 
 

@@ -5,7 +5,7 @@ Names: torvalds/linux Documentation/networking/device_drivers/ethernet/mellanox/
 
 from collections.abc import Iterator
 
-from exporter.simulator.profiles import Hca
+from exporter.simulator.hcas import Hca
 from exporter.simulator.traffic import NS_PER_S, PortTotals
 from exporter.simulator.tree_ethtool import FOLDER
 

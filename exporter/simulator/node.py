@@ -10,11 +10,12 @@ from pathlib import Path
 from exporter.catalog.infiniband import CLAMPS
 from exporter.model.quantity import BYTES_PER_IB_WORD
 from exporter.simulator.archive import unpack
+from exporter.simulator.hcas import Hca
 from exporter.simulator.layout import node_entries, port_folder
 from exporter.simulator.memory_tree import MemoryTree
 from exporter.simulator.mlx5_statistics import statistics_path, statistics_text
 from exporter.simulator.netdevs import administration_numbers
-from exporter.simulator.profiles import Hca, Profile
+from exporter.simulator.profiles import Profile
 from exporter.simulator.traffic import NS_PER_S, TRAINING, Flow, PortTotals, port_totals
 
 

@@ -7,7 +7,7 @@ step on all rails, both ways) and writes a checkpoint to storage now and then; l
 import zlib
 from dataclasses import dataclass
 
-from exporter.simulator.profiles import Hca, Use
+from exporter.simulator.hcas import Hca, Use
 
 NS_PER_S = 1_000_000_000
 PACKET_BYTES = 4096
@@ -92,10 +92,8 @@ class PortTotals:
 
 def port_totals(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> PortTotals:
     """Totals of the port of `hca` after `elapsed_s` of virtual time, resolved to nanoseconds. Raises ValueError for a negative time."""
-    if elapsed_s < 0:
-        raise ValueError(f"time since start cannot be negative: {elapsed_s}")
-    now_ns = round(elapsed_s * NS_PER_S)
-    sent = sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and flow.transmits)
+    now_ns = nanoseconds(elapsed_s)
+    sent = transmitted_bytes(hca, flows, seed, elapsed_s)
     received = sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and not flow.transmits)
     multicast = now_ns // MULTICAST_EVERY_NS
     data_out, data_in = sent // PACKET_BYTES, received // PACKET_BYTES
@@ -108,12 +106,25 @@ def port_totals(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) 
         received_packets=data_in + data_out // PACKETS_PER_ACK + multicast,
         multicast_packets=multicast,
         wait_ticks=sent // BYTES_PER_WAIT_TICK,
-        symbol_errors=_rare(SYMBOL_ERROR_EVERY_NS, _key(seed, hca.name, "symbol"), now_ns),
+        symbol_errors=rare(SYMBOL_ERROR_EVERY_NS, key_of(seed, hca.name, "symbol"), now_ns),
         write_requests=received // BYTES_PER_REQUEST,
         ecn_marked=marked,
         cnp_sent=marked // 2,
         cnp_handled=data_out // PACKETS_PER_CNP if ethernet else 0,
     )
+
+
+def transmitted_bytes(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> int:
+    """The first of the totals alone. Raises ValueError for a negative time."""
+    now_ns = nanoseconds(elapsed_s)
+    return sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and flow.transmits)
+
+
+def nanoseconds(elapsed_s: float) -> int:
+    """Virtual time in whole nanoseconds. Raises ValueError for a negative time."""
+    if elapsed_s < 0:
+        raise ValueError(f"time since start cannot be negative: {elapsed_s}")
+    return round(elapsed_s * NS_PER_S)
 
 
 def _flow_bytes(flow: Flow, hca: Hca, seed: int, now_ns: int) -> int:
@@ -132,22 +143,23 @@ def _bytes_before(index: int, flow: Flow, hca: Hca, seed: int, rate: int) -> int
     Successive values differ by the even share ±(5 + 1) % (noise lies within 0 … 1), hence always grow.
     """
     share = int(rate * flow.bursts.busy_s)
-    together = 5 * _noise(_key(seed, "", flow.name), index)
-    alone = _noise(_key(seed, hca.name, flow.name), index)
+    together = 5 * noise(key_of(seed, "", flow.name), index)
+    alone = noise(key_of(seed, hca.name, flow.name), index)
     return index * share + (share * (together + alone) // 100 >> 32 if index else 0)
 
 
-def _rare(every_ns: int, key: int, now_ns: int) -> int:
-    """One event per interval, at a moment of its own within each."""
+def rare(every_ns: int, key: int, now_ns: int) -> int:
+    """How many there were of an event that comes once per interval, at a moment of its own within each."""
     index, phase_ns = divmod(now_ns, every_ns)
-    return index + (phase_ns >= _noise(key, index) * every_ns >> 32)
+    return index + (phase_ns >= noise(key, index) * every_ns >> 32)
 
 
-def _key(seed: int, *names: str) -> int:
+def key_of(seed: int, *names: str) -> int:
+    """32 bits for a seed and what the noise is of."""
     return zlib.crc32("/".join(names).encode(), seed & 0xFFFFFFFF)
 
 
-def _noise(key: int, index: int) -> int:
+def noise(key: int, index: int) -> int:
     """32 even bits from key and index (splitmix64, Steele, Lea, Flood 2014: same on every machine and Python)."""
     mixed = (key << 32 ^ index) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from typing import Protocol
 
 from exporter.catalog import limits
 from exporter.catalog.infiniband import COUNTERS_VISIBLE, DEVICE_INFO, EXCLUDED_INFO, PORT_INFO
-from exporter.model.entity import Device
+from exporter.model.entity import Device, Link
 from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
 from exporter.model.quoted import printable
+from exporter.model.rails import NOWHERE, PortPlace
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.counter_set import CounterSet
 from exporter.sources.fault_list import FaultList
@@ -25,12 +27,28 @@ _NO_SWEEP = (None, 0.0)
 _INFO_FILES = ("board_id", "fw_ver", "hca_type")
 
 
+class PortPlaces(Protocol):
+    """Who knows which GPU a device's ports serve. Asked by several threads."""
+
+    def of(self, device: str, monotonic_s: float) -> PortPlace:
+        """The labels of its ports as they are now."""
+        ...
+
+
+class NoPlaces:
+    """Knows nothing: the labels stay empty."""
+
+    def of(self, device: str, monotonic_s: float) -> PortPlace:  # noqa: ARG002
+        """Nowhere, whatever the device."""
+        return NOWHERE
+
+
 class HcaReader:
     """One device below class/infiniband. Not thread-safe: one read at a time. Opens nothing before the first read."""
 
     cadences = (Cadence.FAST, Cadence.NORMAL, Cadence.SLOW)
 
-    def __init__(self, files: Files, name: str, *, hw_counters: bool) -> None:
+    def __init__(self, files: Files, name: str, *, hw_counters: bool, places: PortPlaces | None = None) -> None:
         self.subject = printable(name)
         self._name = name
         self._files = files
@@ -43,6 +61,8 @@ class HcaReader:
         self._feeds = {cadence: Feed(SOURCE, self.subject, cadence) for cadence in self.cadences}
         self._is_unlisted = False
         self._ports: tuple[PortReader, ...] = ()
+        self._port_places: PortPlaces = places or NoPlaces()
+        self._place = NOWHERE
         self._device_counters: CounterSet | None = None
         self._places: tuple[Reading, ...] = ()
 
@@ -134,7 +154,10 @@ class HcaReader:
         for port in layout.ports:
             for folder, code in port.unlisted:
                 faults.add_error(folder, OSError(code, os.strerror(code), folder))
+        place = self._port_places.of(self._name, now_s)
         if layout == self._layout:
+            if place != self._place:
+                self._adopt_place(layout, place)
             return
         self._drop_ports()
         self._layout = layout
@@ -144,7 +167,13 @@ class HcaReader:
         if layout.device_hw_counters and self._hw_counters:
             slots = device_hw_slots(layout.device_hw_counters)
             self._device_counters = CounterSet(self._files, f"{CLASS}/{self._name}/hw_counters", slots, self._sweeps.clear)
-        self._places = tuple(_place_of(layout, port, reader) for port, reader in zip(layout.ports, self._ports, strict=True))
+        self._adopt_place(layout, place)
+
+    def _adopt_place(self, layout: HcaLayout, place: PortPlace) -> None:
+        """Say from now on that the ports sit there."""
+        self._place = place
+        self._places = tuple(_place_of(layout, port, reader.link, place) for port, reader in zip(layout.ports, self._ports, strict=True))
+        self._sweeps.clear()
 
     def _drop_ports(self) -> None:
         for port in self._ports:
@@ -188,12 +217,13 @@ def _always(reading: Reading) -> Understand:
     return lambda _names, _raws, _faults: dict(reading.values)
 
 
-def _place_of(layout: HcaLayout, port: PortLayout, reader: PortReader) -> Reading:
-    """Where a port sits and whether it shows counters: a matter of the listing alone."""
+def _place_of(layout: HcaLayout, port: PortLayout, link: Link, place: PortPlace) -> Reading:
+    """Where a port sits and whether it shows counters: a matter of listings alone."""
     facts: SeriesKey = (PORT_INFO.key, layout.pci, layout.numa_node, printable(layout.netdev_of(port.number)), layout.driver,
-                        port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(), "", "", "")  # fmt: skip
+                        port.link_layer, "" if layout.is_vf is None else str(layout.is_vf).lower(),
+                        place.gpu, place.rail, place.role)  # fmt: skip
     visible: dict[SeriesKey, Number] = {} if port.unlisted else {COUNTERS_VISIBLE.key: int(_shows_counters(port))}
-    return Reading(reader.link, {facts: 1, **visible})
+    return Reading(link, {facts: 1, **visible})
 
 
 def _shows_counters(port: PortLayout) -> bool:

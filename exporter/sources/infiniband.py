@@ -14,7 +14,7 @@ from exporter.model.metric import Cadence
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
-from exporter.sources.hca import SOURCE, HcaReader
+from exporter.sources.hca import SOURCE, HcaReader, PortPlaces
 from exporter.sources.hca_layout import CLASS
 from exporter.sources.sweep import read_sweeps
 from exporter.sources.sysfs import Files
@@ -29,15 +29,20 @@ class HcaScan:
 
 
 class InfiniBandSource:
-    """Scans the class folder. A scan lists one folder and opens nothing; a device is first opened by its own reader."""
+    """Scans the class folder. A scan lists one folder and opens nothing; a device is first opened by its own reader.
+
+    `places` knows which GPU a device's ports serve (node_places.py); without it nobody does.
+    """
 
     name = SOURCE
 
-    def __init__(self, files: Files, wants: Callable[[str], bool], *, hw_counters: bool = True, root: str = "/sys") -> None:
+    def __init__(self, files: Files, wants: Callable[[str], bool], *, hw_counters: bool = True, places: PortPlaces | None = None,
+                 root: str = "/sys") -> None:  # fmt: skip
         self.looked_for = f"InfiniBand and RoCE devices in {root.rstrip('/')}/{CLASS}"
         self._files = files
         self._wants = wants
         self._hw_counters = hw_counters
+        self._places = places
         self._readers: dict[str, HcaReader] = {}
 
     def scan(self, wall_s: float, monotonic_s: float) -> HcaScan:
@@ -54,9 +59,12 @@ class InfiniBandSource:
         wanted = [name for name in names if self._wants(name)]
         excluded: SeriesKey = (EXCLUDED_INFO.key, "configuration")
         readings = tuple(Reading(Device(printable(name)), {excluded: 1}) for name in names if not self._wants(name))
-        self._readers = {name: self._readers.get(name) or HcaReader(self._files, name, hw_counters=self._hw_counters) for name in wanted}
+        self._readers = {name: self._readers.get(name) or self._reader(name) for name in wanted}
         feed = Feed(SOURCE, "", Cadence.NORMAL)
         return HcaScan(tuple(self._readers.values()), Snapshot(feed, wall_s, monotonic_s, readings, tuple(faults.faults)))
+
+    def _reader(self, name: str) -> HcaReader:
+        return HcaReader(self._files, name, hw_counters=self._hw_counters, places=self._places)
 
     def read_many(self, readers: Sequence[HcaReader], cadences: tuple[Cadence, ...], enter: Callable[[int], bool], wall_s: float,
                   monotonic_s: float) -> list[Snapshot]:  # fmt: skip

@@ -17,9 +17,20 @@ LANES_MAX = 32
 LANES_UNKNOWN = frozenset({0, 63, 255})
 """No link; a register of all ones, as a function that fell off the bus answers; PCIE_LNK_WIDTH_UNKNOWN."""
 
+_ANY_ADDRESS = re.compile(r"([0-9A-Fa-f]{1,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.([0-7F]))?")
 _SPEED = re.compile(rb"([0-9]{1,3}(?:\.[0-9]{1,2})?) GT/s(?: PCIe)?")
 _COUNT = re.compile(rb"(\S+) ([0-9]{1,20})")
 _TOTAL = "TOTAL_ERR_"
+
+
+def sysfs_address(text: str) -> str:
+    """A PCI address as sysfs writes it, from the ways drivers do (`00000000:D8:00.0`, `0000:D8:00`): lower case, four digits of domain
+    unless it needs more, function 0 where none is named. Text that is no address comes back in lower case."""
+    match = _ANY_ADDRESS.fullmatch(text.strip())
+    if match is None:
+        return text.strip().lower()
+    domain, bus, device, function = match.groups()
+    return f"{int(domain, 16):04x}:{bus}:{device}.{function or 0}".lower()
 
 
 def speed_of(raw: bytes) -> int | Reason:

@@ -11,7 +11,11 @@ from exporter.model.address import Address, TcpAddress, UnixAddress
 BACKLOG = 1024
 """Connections the kernel may hold for us: 64 scrapers beside 400 half-open peers overflow the customary 128 (targets.md P4)."""
 
-_FLAG = "--web.listen-address"
+LISTEN_FLAG = "--web.listen-address"
+CONTROL_FLAG = "--control-socket"
+CONTROL_MODE = 0o660
+"""Who may open the control socket: its owner and the members of its group, the daemon's user and group."""
+CONTROL_FOLDER_MODE = 0o750
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -19,14 +23,28 @@ class AddressError(Exception):
     """An address that cannot be listened on; the text is one line: what, why, what to do."""
 
 
-def bind(address: Address) -> tuple[socket.socket, ...]:
-    """Listening, non-blocking sockets for the address: one, or one per address that the host name resolves to. Raises AddressError."""
+def bind(address: Address, flag: str = LISTEN_FLAG) -> tuple[socket.socket, ...]:
+    """Listening, non-blocking sockets for the address: one, or one per address that the host name resolves to.
+
+    Raises AddressError, whose text tells to choose another address with that flag.
+    """
     try:
         if isinstance(address, UnixAddress):
             return (_bind_unix(address),)
         return _bind_every_interface(address) if not address.host else _bind_host(address)
     except OSError as error:
-        raise AddressError(f"cannot listen on {address}: {_explain(error)}") from error
+        raise AddressError(f"cannot listen on {address}: {_explain(error, address, flag)}") from error
+
+
+def bind_control(path: str) -> tuple[UnixAddress, socket.socket]:
+    """The control socket's address and its listening socket; its folder is made if that alone is missing. Raises AddressError."""
+    address = UnixAddress(path, CONTROL_MODE)
+    try:
+        _make_folder(os.path.dirname(path))
+    except OSError as error:
+        raise AddressError(f"cannot listen on {address}: {_explain(error, address, CONTROL_FLAG)}") from error
+    (listener,) = bind(address, CONTROL_FLAG)
+    return address, listener
 
 
 def mark_of(address: Address) -> tuple[int, int] | None:
@@ -107,6 +125,14 @@ def _bind_unix(address: UnixAddress) -> socket.socket:
     return listener
 
 
+def _make_folder(folder: str) -> None:
+    """Make the folder, whatever the umask is; leave one that is there as it is."""
+    with contextlib.suppress(FileExistsError):
+        if folder:
+            os.mkdir(folder, CONTROL_FOLDER_MODE)
+            os.chmod(folder, CONTROL_FOLDER_MODE)
+
+
 def _remove_stale(path: str) -> None:
     """Unlink a socket file on which nothing listens (a daemon was killed). Raises OSError EADDRINUSE, or ENOTSOCK for another file."""
     try:
@@ -125,18 +151,19 @@ def _remove_stale(path: str) -> None:
         raise OSError(answer, os.strerror(answer))
 
 
-def _explain(error: OSError) -> str:
+def _explain(error: OSError, address: Address, flag: str) -> str:
     if isinstance(error, socket.gaierror):
-        return f"the host name does not resolve ({error.strerror}); give {_FLAG} a host name or IP address of this machine"
+        return f"the host name does not resolve ({error.strerror}); give {flag} a host name or IP address of this machine"
     if error.errno == errno.EADDRINUSE:
-        return f"it is already in use; stop the process that listens there or choose another with {_FLAG}"
+        return f"it is already in use; stop the process that listens there or choose another with {flag}"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"permission denied; choose a port above 1023 or a folder this user may write with {_FLAG}"
+        where = "a folder this user may write" if isinstance(address, UnixAddress) else "a port above 1023"
+        return f"permission denied; choose {where} with {flag}"
     if error.errno in _NOT_HERE:
-        return f"this machine has no such address; choose one it has with {_FLAG}"
+        return f"this machine has no such address; choose one it has with {flag}"
     if error.errno == errno.ENOTSOCK:
-        return f"a file that is no socket is in the way; remove it or choose another path with {_FLAG}"
-    return f"{error.strerror or error}; choose another with {_FLAG}"
+        return f"a file that is no socket is in the way; remove it or choose another path with {flag}"
+    return f"{error.strerror or error}; choose another with {flag}"
 
 
 def _close_all(sockets: list[socket.socket]) -> None:

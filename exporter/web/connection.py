@@ -9,16 +9,28 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 import httptools
 
-from exporter.web.routes import Request, Response, Routes
+from exporter.web.routes import Request, Response
 
 JOINED_MAX_BYTES = 65_536
 """Up to here head and body go out in one write: copying them costs less than a second call."""
 _RECEIVED = memoryview(bytearray(65_536))
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+Answer: TypeAlias = "Response | asyncio.Future[Response]"
+"""A response, or one that a thread is still making. Such a future ends with a response, never with an exception."""
+
+
+class Answering(Protocol):
+    """What a listener is answered with: `Routes` at once, the control socket's routes when an action has ended."""
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to any request; called on the loop, never raises and never waits."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +39,15 @@ class Limits:
 
     connections: int = 512
     """Open connections of all listeners with the same routes, those still in their TLS handshake included; one more is closed at once.
-    The health address, which has routes of its own, has as many places of its own."""
+    The health address and the control socket, which have routes of their own, have as many places of their own."""
     handshake_s: float = 5
     """For the TLS handshake. With `head_s` it makes 15 s, the longest that a peer who says nothing useful can stay (targets.md P4)."""
     head_s: float = 10
     """From connect, or from the first byte of a later request, to the end of that request; more bytes do not extend it."""
     idle_s: float = 65
     """Between a response and the next request: above Prometheus' default scrape interval, so that one connection serves for ever."""
+    answer_s: float = 60
+    """For an answer that a thread makes. Stopping the reads of a slow device may take seconds; after a minute a person should look."""
     response_s: float = 30
     """For a peer to take a whole response."""
     head_bytes: int = 16_384
@@ -51,7 +65,7 @@ class TooLargeError(Exception):
 class Connection(asyncio.BufferedProtocol):
     """A connection with deadlines. `gone` is called once with the connection when it ends."""
 
-    def __init__(self, routes: Routes, limits: Limits, gone: Callable[["Connection"], None]) -> None:
+    def __init__(self, routes: Answering, limits: Limits, gone: Callable[["Connection"], None]) -> None:
         self.transport: asyncio.Transport | None = None
         self.routes = routes
         self._limits = limits
@@ -67,6 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._accept: list[bytes] = []
         self._accept_encoding: list[bytes] = []
         self._unsent = False
+        self._awaited: asyncio.Future[Response] | None = None
         self._answered = False
         self._answered_at_once = 0
         self._held: deque[tuple[Request, bool]] = deque()
@@ -87,9 +102,9 @@ class Connection(asyncio.BufferedProtocol):
         self._gone(self)
 
     def shutdown(self) -> None:
-        """The server stops: close now, or after the response that is still going out."""
+        """The server stops: close now, or after the response that is still going out or being made."""
         self._stopping = True
-        if self.transport is not None and not self._unsent:
+        if self.transport is not None and not self._busy():
             self.transport.close()
 
     def pause_writing(self) -> None:
@@ -103,10 +118,18 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent = False
         if self._answered:
             self._grant(self._limits.idle_s)
-        while self._held and not self._unsent:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Answer what was asked ahead, as far as nothing has to be waited for; then, in a server that stops, close."""
+        while self._held and not self._busy():
             self._answer(*self._held.popleft())
-        if self._stopping and not self._unsent and self.transport is not None:
+        if self._stopping and not self._busy() and self.transport is not None:
             self.transport.close()
+
+    def _busy(self) -> bool:
+        """Whether a response is still going out or being made; the next one has to wait for it."""
+        return self._unsent or self._awaited is not None
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # requests are small
         """Where the next bytes go: one place for all connections, as each empties it at once."""
@@ -131,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "request too large")
         except httptools.HttpParserError:
             self._refuse(HTTPStatus.BAD_REQUEST, "not valid HTTP")
-        if self._in_request and not was_in_request and not self._unsent:
+        if self._in_request and not was_in_request and not self._busy():
             self._grant(self._limits.head_s)
 
     def _count(self, size_bytes: int) -> None:
@@ -177,7 +200,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answer(request, self._parser.should_keep_alive() and not self._parser.should_upgrade())
 
     def _answer(self, request: Request, keep_alive: bool) -> None:  # noqa: FBT001  # as the parser says it
-        """Answer now, or hold the request while its predecessor's response is still going out."""
+        """Answer now or when the answer is made, or hold the request while its predecessor's is still being made or going out."""
         transport = self.transport
         if transport is None or transport.is_closing():
             return
@@ -185,12 +208,31 @@ class Connection(asyncio.BufferedProtocol):
         if max(self._answered_at_once, len(self._held)) > self._limits.pipelined:
             transport.abort()
             return
-        if self._unsent:
+        if self._busy():
             self._held.append((request, keep_alive))
             return
+        answer = self.routes.answer(request)
+        if isinstance(answer, Response):
+            self._until_s = self._loop.time() + self._limits.idle_s
+            self._reply(transport, answer, keep_alive=keep_alive)
+            return
+        self._awaited = answer
+        self._grant(self._limits.answer_s)
+        answer.add_done_callback(lambda made: self._made(made.result(), keep_alive=keep_alive))
+
+    def _made(self, response: Response, *, keep_alive: bool) -> None:
+        """A thread has made the answer: send it, if the peer is still there."""
+        self._awaited = None
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        self._grant(self._limits.idle_s)
+        self._reply(transport, response, keep_alive=keep_alive)
+        self._go_on()
+
+    def _reply(self, transport: asyncio.Transport, response: Response, *, keep_alive: bool) -> None:
         self._answered = True
-        self._until_s = self._loop.time() + self._limits.idle_s
-        _send(transport, self.routes.answer(request), keep_alive=keep_alive and not self._stopping)
+        _send(transport, response, keep_alive=keep_alive and not self._stopping)
         if not keep_alive or self._stopping:
             self._close()
 
@@ -200,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
         transport = self.transport
         if transport is None or transport.is_closing():
             return
-        if self._unsent:
+        if self._busy():
             transport.close()
             return
         body = f"{text}\n".encode()
@@ -223,9 +265,13 @@ class Connection(asyncio.BufferedProtocol):
             self._timer = self._loop.call_at(self._until_s, self._look)
 
     def _look(self) -> None:
-        """Abort, and not close: closing waits for a peer that never reads, for ever."""
+        """Abort, and not close: closing waits for a peer that never reads, for ever. Who waits for an answer is told why none came."""
         if self._loop.time() < self._until_s:
             self._timer = self._loop.call_at(self._until_s, self._look)
+        elif self._awaited is not None:
+            self._awaited = None
+            waited = f"not done after {self._limits.answer_s:g} s; it goes on, and the daemon's log says how it ends"
+            self._refuse(HTTPStatus.GATEWAY_TIMEOUT, waited)
         elif self.transport is not None:
             self.transport.abort()
 

@@ -19,8 +19,8 @@ QUERY_FIELDS_MAX = 128
 ERROR_TEXT_MAX = 300
 
 _TEXT = ("content-type", "text/plain; charset=utf-8")
-_NOSNIFF = ("x-content-type-options", "nosniff")
-_NO_STORE = ("cache-control", "no-store")
+NOSNIFF = ("x-content-type-options", "nosniff")
+NO_STORE = ("cache-control", "no-store")
 _HTML_HEADERS = (
     ("content-type", "text/html; charset=utf-8"),
     (
@@ -28,8 +28,8 @@ _HTML_HEADERS = (
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     ("referrer-policy", "no-referrer"),
-    _NOSNIFF,
-    _NO_STORE,
+    NOSNIFF,
+    NO_STORE,
 )
 
 
@@ -96,7 +96,7 @@ class Routes:
         checks = _check_routes(healthy, ready)
         if not telemetry_path.startswith("/") or telemetry_path in checks:
             raise ValueError(f"telemetry path {telemetry_path!r} must start with / and be none of {', '.join(checks)}")
-        page = {"/": lambda _request: _respond(HTTPStatus.OK, _HTML_HEADERS, landing())}
+        page = {"/": lambda _request: respond(HTTPStatus.OK, _HTML_HEADERS, landing())}
         return cls({**page, telemetry_path: lambda request: _metrics(request, metrics), **checks})
 
     @classmethod
@@ -108,14 +108,14 @@ class Routes:
         """The response to any request. Never raises: a bug in a route becomes 500, its traceback logged once a path."""
         route = self._table.get(request.path)
         if route is None:
-            return _line(HTTPStatus.NOT_FOUND, f"not found; known paths: {', '.join(self._table)}", request)
+            return line(HTTPStatus.NOT_FOUND, f"not found; known paths: {', '.join(self._table)}", request)
         if request.method not in ("GET", "HEAD"):
-            return _line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are allowed", request, ("allow", "GET, HEAD"))
+            return line(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are allowed", request, ("allow", "GET, HEAD"))
         try:
             response = route(request)
         except Exception:  # noqa: BLE001  # the request boundary: a bug must cost one answer, never the server
             self._log_once(request.path)
-            return _line(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the daemon's log has a traceback", request)
+            return line(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the daemon's log has a traceback", request)
         return replace(response, body=b"") if request.method == "HEAD" else response
 
     def _log_once(self, path: str) -> None:
@@ -130,7 +130,7 @@ def _check_routes(healthy: Check, ready: Check) -> dict[str, Route]:
 
 def _check(request: Request, check: Check) -> Response:
     good, why = check()
-    return _line(HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, why, request)
+    return line(HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, why, request)
 
 
 def _metrics(request: Request, metrics: MetricsPage) -> Response:
@@ -139,19 +139,20 @@ def _metrics(request: Request, metrics: MetricsPage) -> Response:
         query = parse_qs(request.query, keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX) if request.query else {}
         page = metrics(query, request.accept, request.accept_encoding)
     except ValueError as error:
-        return _line(HTTPStatus.BAD_REQUEST, str(error), request)
+        return line(HTTPStatus.BAD_REQUEST, str(error), request)
     headers: tuple[tuple[str, str], ...] = (("content-type", page.content_type), ("vary", "accept, accept-encoding"))
     if page.content_encoding is not None:
         headers += (("content-encoding", page.content_encoding),)
-    return _respond(HTTPStatus.OK, headers, page.body)
+    return respond(HTTPStatus.OK, headers, page.body)
 
 
-def _line(status: HTTPStatus, text: str, request: Request, *headers: tuple[str, str]) -> Response:
-    """One line of plain text, whatever the text holds."""
-    body = " ".join(text.split())[:ERROR_TEXT_MAX].encode(errors="replace") + b"\n"
-    response = _respond(status, (_TEXT, _NOSNIFF, _NO_STORE, *headers), body)
+def line(status: HTTPStatus, text: str, request: Request, *headers: tuple[str, str], most: int = ERROR_TEXT_MAX) -> Response:
+    """One line of plain text, whatever the text holds, cut after `most` characters; no body for HEAD."""
+    body = " ".join(text.split())[:most].encode(errors="replace") + b"\n"
+    response = respond(status, (_TEXT, NOSNIFF, NO_STORE, *headers), body)
     return replace(response, body=b"") if request.method == "HEAD" else response
 
 
-def _respond(status: HTTPStatus, headers: tuple[tuple[str, str], ...], body: bytes) -> Response:
+def respond(status: HTTPStatus, headers: tuple[tuple[str, str], ...], body: bytes) -> Response:
+    """A response with the length of its body."""
     return Response(status, (*headers, ("content-length", str(len(body)))), body)

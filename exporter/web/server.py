@@ -1,4 +1,4 @@
-"""Listeners and their connections on one asyncio loop: accept, bound, hand on, stop. No threads.
+"""Listeners and their connections on one asyncio loop: accept, bound, hand on, stop. Starts no thread.
 
 Connections are accepted here and not by `loop.create_server`, because only so can those still in their TLS handshake be counted and
 closed: asyncio shows a protocol nothing before the handshake is done. Knows no path and no page.
@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from exporter.web.connection import Connection, Limits
-from exporter.web.routes import Routes
+from exporter.web.connection import Answering, Connection, Limits
 
 log = logging.getLogger("fabric_exporter.web")
 
-Listener: TypeAlias = tuple[socket.socket, Routes, ssl.SSLContext | None]
+Listener: TypeAlias = tuple[socket.socket, Answering, ssl.SSLContext | None]
 """A listening, non-blocking socket, what it answers, and its TLS context (None: plain HTTP)."""
 
 ACCEPT_PAUSE_S = 1.0
@@ -62,14 +61,14 @@ class _Server:
         self._limits = limits
         self._open: set[Connection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
-        self._taken: dict[Routes, int] = {}
+        self._taken: dict[Answering, int] = {}
         """Open connections by what they are answered with: the health address keeps places of its own, whoever floods the others."""
         self._none_open = asyncio.Event()
         self._none_open.set()
         self._refusing = False
         self._quiet_until_s = 0.0
 
-    async def accept(self, listener: socket.socket, routes: Routes, tls: ssl.SSLContext | None) -> None:
+    async def accept(self, listener: socket.socket, routes: Answering, tls: ssl.SSLContext | None) -> None:
         """Accept for ever; returns by cancellation only."""
         if listener.family != socket.AF_UNIX:
             # Accepted sockets inherit it. asyncio sets it too, but only where the listener was made with IPPROTO_TCP as its third
@@ -144,7 +143,7 @@ class _Server:
         if self._refusing and len(self._open) <= self._limits.connections // 2:
             self._refusing = False
 
-    def _is_full(self, routes: Routes) -> bool:
+    def _is_full(self, routes: Answering) -> bool:
         """Whether the bound is reached for what these routes answer; says so in the log when it begins."""
         taken = self._taken.get(routes, 0)
         if taken < self._limits.connections:

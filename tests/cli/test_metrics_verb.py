@@ -56,8 +56,8 @@ def test_every_table_of_the_page_keeps_its_columns(capsys: pytest.CaptureFixture
     main(["metrics", "--markdown"])
 
     tables = [block.splitlines() for block in capsys.readouterr().out.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 4
-    assert [len({row.replace("\\|", "").count("|") for row in table}) for table in tables] == [1] * 4
+    assert len(tables) == 6
+    assert [len({row.replace("\\|", "").count("|") for row in table}) for table in tables] == [1] * 6
 
 
 def test_every_row_stands_under_a_heading_of_its_own() -> None:

@@ -61,7 +61,8 @@ def environment() -> dict[str, str]:
 def daemon(folder: Path, arguments: Sequence[str]) -> Iterator[DaemonProcess]:
     """`fabric-exporter run` with these arguments, its state below `folder`, stopped in the end by SIGTERM. Raises RealServerError."""
     log = folder / "daemon.log"
-    argv = command("run", "--web.listen-address=127.0.0.1:0", f"--state-dir={folder / 'state'}", *arguments)
+    own = (f"--state-dir={folder / 'state'}", f"--control-socket={folder / 'control.sock'}")
+    argv = command("run", "--web.listen-address=127.0.0.1:0", *own, *arguments)
     with listening(argv, log, LISTENING, "the daemon", environment()) as (process, address):
         running = DaemonProcess(address, log, process)
         running.wait_ready()

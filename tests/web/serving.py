@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from exporter.model.address import parse_address
 from exporter.web.bind import bind
-from exporter.web.connection import Limits
+from exporter.web.connection import Answering, Limits
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve
 
@@ -44,7 +44,7 @@ def routes_with(body: bytes = METRICS) -> Routes:
     )
 
 
-def listening(text: str, routes: Routes | None = None, tls: ssl.SSLContext | None = None) -> Listener:
+def listening(text: str, routes: Answering | None = None, tls: ssl.SSLContext | None = None) -> Listener:
     """The one listener of an address."""
     (listener,) = bind(parse_address(text))
     return listener, routes or routes_with(), tls

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exporter.model.address import UnixAddress, parse_address
-from exporter.web.bind import AddressError, bind, mark_of, withdraw
+from exporter.web.bind import AddressError, bind, bind_control, mark_of, withdraw
 from tests.requires import lacking
 
 
@@ -152,3 +152,50 @@ def test_withdrawing_leaves_the_socket_of_another_daemon_alone(tmp_path: Path) -
     theirs.close()
 
     assert (tmp_path / "f.sock").exists()
+
+
+def test_a_control_socket_is_for_its_owner_and_group(tmp_path: Path) -> None:
+    """Socket 0660 in a folder 0750 that is made where it is missing, whatever the umask is."""
+    path = tmp_path / "run" / "control.sock"
+    before = os.umask(0o077)
+    try:
+        _, listener = bind_control(str(path))
+    finally:
+        os.umask(before)
+    with listener:
+        modes = stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)
+
+    assert modes == (0o660, 0o750)
+
+
+def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    """Systemd or a person made it so."""
+    tmp_path.chmod(0o711)
+    _, listener = bind_control(f"{tmp_path}/control.sock")
+    listener.close()
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o711
+
+
+def test_a_stale_control_socket_is_taken_over_and_a_live_one_is_not(tmp_path: Path) -> None:
+    """A killed daemon leaves its file behind; a running one must not lose its socket."""
+    path = f"{tmp_path}/control.sock"
+    bind_control(path)[1].close()
+    _, listener = bind_control(path)
+    with listener, pytest.raises(AddressError) as caught:
+        bind_control(path)
+
+    assert str(caught.value).endswith("is already in use; stop the process that listens there or choose another with --control-socket")
+
+
+@pytest.mark.parametrize("name", ["no/such/folder.sock", "file/control.sock", "x" * 200, "file"])
+def test_a_control_socket_that_cannot_be_made_is_said_in_one_line(tmp_path: Path, name: str) -> None:
+    """A missing folder's missing folder, a file for a folder, a name that is too long, a file in the way: each names path and flag."""
+    (tmp_path / "file").write_text("keep")
+    path = f"{tmp_path}/{name}"
+    with pytest.raises(AddressError) as caught:
+        bind_control(path)
+
+    assert str(caught.value).startswith(f"cannot listen on unix://{path}: ")
+    assert str(caught.value).endswith("with --control-socket")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
