@@ -9,24 +9,31 @@ from prometheus_client.parser import text_string_to_metric_families
 from exporter.exposition.page import render
 from exporter.exposition.selection import Selection
 from exporter.model.gpu_slots import in_pci_order
+from exporter.model.maintenance import Maintenance
 from exporter.model.metric import Tier
 from exporter.model.snapshot import Number, Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import ManualClock
 from exporter.runtime.collect import Source
 from exporter.runtime.crew import Inline
+from exporter.runtime.health import Boot, Health, HealthSettings
+from exporter.runtime.kept_verdicts import KeptVerdicts
 from exporter.runtime.kernel_log_state import KeptKernelLogState
+from exporter.runtime.learned_ports import LearnedPorts
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.schedule import Intervals
+from exporter.signals.rules import RULES
 from exporter.simulator.archive import parse_archive
 from exporter.simulator.fake_nvml import FakeNvml
 from exporter.simulator.memory_kernel_log import MemoryKernelLog
 from exporter.simulator.memory_processes import MemoryProcesses
 from exporter.simulator.memory_tree import MemoryTree
 from exporter.simulator.node import SimulatedNode
+from exporter.simulator.procfs import proc_entries
 from exporter.simulator.profiles import profile_named
 from exporter.simulator.tree_ethtool import TreeEthtool
 from exporter.sources.ethernet import EthernetSource
+from exporter.sources.gpudirect import GpuDirectSource
 from exporter.sources.gpus_on_bus import GpusOnBus
 from exporter.sources.infiniband import InfiniBandSource
 from exporter.sources.jobs import JobsSource
@@ -64,6 +71,7 @@ class Machine:
     clock: ManualClock = field(default_factory=ManualClock)
     board: Board = field(default_factory=Board)
     nvml: Nvml | None = None
+    procfs: MemoryTree = field(default_factory=MemoryTree)
     advance: Callable[[float], object] = float
 
     def __post_init__(self) -> None:
@@ -73,7 +81,9 @@ class Machine:
             EthernetSource(self.tree, TreeEthtool(self.tree), self.wants),
             *self._gpu_sources(),
         ]
-        self.sampler = Sampler([(source, INTERVALS) for source in sources], self.clock, Inline(self.clock), self.board)
+        self.health = Health(RULES, HealthSettings(), LearnedPorts(None), KeptVerdicts(None), Boot(), lambda _wall_s: Maintenance())
+        pairs = [(source, INTERVALS) for source in sources]
+        self.sampler = Sampler(pairs, self.clock, Inline(self.clock), self.board, observe=self.health.observe)
         self.sampler.tick()
 
     def run(self, seconds: float) -> "Machine":
@@ -100,7 +110,7 @@ class Machine:
         nvlink = NvlinkSource(self.nvml, self.wants, full=True, with_processes=True)
         log = KernelLogSource(MemoryKernelLog(), KeptKernelLogState(None), "", gpus=names.names, switches=NvSwitches(self.tree).addresses)
         jobs = JobsSource(lambda: nvlink.facts.processes or {}, processes=ProcessJobs(MemoryProcesses(), PodNames(MemoryTree())))
-        return [nvlink, log, jobs]
+        return [nvlink, log, jobs, GpuDirectSource(self.tree, self.procfs, self.wants)]
 
     @property
     def scene(self) -> Scene:
@@ -132,12 +142,18 @@ def simulated(profile_name: str) -> Machine:
     profile = profile_named(profile_name)
     node = SimulatedNode(profile, SEED)
     node.advance(AGE_S)
-    return Machine(node.tree(), clock=clock, nvml=FakeNvml(profile, SEED, clock.monotonic_s), advance=node.advance)
+    nvml, procfs = FakeNvml(profile, SEED, clock.monotonic_s), MemoryTree(proc_entries(profile, SEED))
+    return Machine(node.tree(), clock=clock, nvml=nvml, procfs=procfs, advance=node.advance)
+
+
+def tree_names() -> list[str]:
+    """The machines that are a tree which stands still, by name."""
+    return sorted(path.stem for path in MACHINES.glob("*.tree"))
 
 
 def machine_names() -> list[str]:
-    """Every machine fixture, by name."""
-    return sorted([*(path.stem for path in MACHINES.glob("*.tree")), *(SIMULATED + name for name in SIMULATED_PROFILES)])
+    """Every machine fixture, by name: those, and the simulated ones."""
+    return sorted([*tree_names(), *(SIMULATED + name for name in SIMULATED_PROFILES)])
 
 
 def parsed(page: str) -> Samples:

@@ -1,16 +1,27 @@
 """The benchmarks' cheap parts, once: that they work, and the counts they stand on. Asserts no time."""
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from exporter.catalog import nvlink
+from exporter.model.entity import Fabric, Link
+from exporter.model.metric import Cadence
+from exporter.model.snapshot import Feed, FixedValues, Number, Reading, Scene, SeriesKey, Snapshot
 from tests.benchmarks.__main__ import TARGETS, main
+from tests.benchmarks.counts import Plans, paired, searched
+from tests.benchmarks.driver import BOTH, scenario
+from tests.benchmarks.driver_calls import by_family, of_one_pass
 from tests.benchmarks.figure import Figure, table
 from tests.benchmarks.files import CountedFiles, StuckFiles
 from tests.benchmarks.meter import _unchunked, percentile
 from tests.benchmarks.node import Node, real_files
 from tests.benchmarks.rendering import check_same, scene_of
+from tests.benchmarks.stand_in_rules import RAISE_AFTER, StandInRules, Views
 from tests.benchmarks.trees import counter_files, tree_of
+from tests.nvml_library import FakeDriver
 from tests.real.listener import poll
 
 HCAS = 3
@@ -76,6 +87,50 @@ def test_a_file_that_never_answers_holds_one_thread(root: str) -> None:
     node.stop()
 
     assert threads == 1
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_pass_makes_one_field_call_a_gpu_and_family(tmp_path: Path, name: str) -> None:
+    """targets.md P7, by the call log of the fake library: no family is split, none shares its call with another."""
+    calls = of_one_pass(FakeDriver(tmp_path).write(scenario(name)))
+
+    assert set(by_family(calls).values()) == {1}
+    assert not [call for call in calls if call.changes_the_node]
+
+
+LINKS = tuple(Link(Fabric.NVLINK, "gpu0", str(port)) for port in range(3))
+PLACES: dict[SeriesKey, int] = {nvlink.STATE.key: 0, nvlink.TRANSMITTED.key: 1, nvlink.RECEIVED.key: 2, (nvlink.ERRORS.key, "crc"): 3,
+                                (nvlink.ERRORS.key, "replay"): 4, (nvlink.RECOVERIES.key, "any"): 5}  # fmt: skip
+
+
+def _scene(second: int) -> Scene:
+    """Three links of 20 GB/s, the last one with two kinds of errors."""
+    numbers = [[1, second * 20 * 10**9, second * 20 * 10**9, second * n, second * n, 0] for n in (0, 0, 50)]
+    readings = tuple(Reading(link, FixedValues(PLACES, row)) for link, row in zip(LINKS, numbers, strict=True))
+    feed = Feed("nvlink", "gpu0", Cadence.FAST)
+    return Scene(second, second, second, {feed: Snapshot(feed, second, second, readings)})
+
+
+def _derived(views: Views, seconds: int) -> list[dict[SeriesKey, Number]]:
+    """What the rules say of each link in the last of so many seconds."""
+    rules = StandInRules(views)
+    return [dict(reading.values) for reading in [rules.step(_scene(second)) for second in range(seconds)][-1]]
+
+
+def test_both_views_of_the_stand_in_rules_derive_the_same() -> None:
+    """targets.md P2: the faster one only counts for the same result."""
+    healthy, _, faulty = _derived(partial(paired, Plans()), 60)
+
+    assert healthy["tx_utilization"] == 0.8
+    assert faulty["error_ratio", "10"] == 2 * 50 / (8 * 20 * 10**9)
+    assert (healthy["health"], faulty["health"]) == (0, 1)
+    assert _derived(partial(searched, Plans()), 60)[2] == faulty
+
+
+@pytest.mark.parametrize(("seconds", "health"), [(RAISE_AFTER, 0), (RAISE_AFTER + 1, 1)])
+def test_the_stand_in_rules_debounce(seconds: int, health: int) -> None:
+    """As the real ones will: the cost of their states is part of the figure. The first second has no window yet."""
+    assert _derived(partial(paired, Plans()), seconds)[2]["health"] == health
 
 
 def test_both_renderers_show_the_same_samples() -> None:

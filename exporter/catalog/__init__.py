@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from exporter.catalog import ethernet, gpu, infiniband, internals, jobs, nvlink, pcie, xid
+from exporter.catalog import ethernet, gpu, gpudirect, infiniband, internals, jobs, nvlink, pcie, signals, xid
 from exporter.model.metric import Metric
 
 
@@ -20,6 +20,7 @@ def catalogue(rows: Iterable[Metric]) -> Mapping[str, Metric]:
 
 
 CATALOGUE: Mapping[str, Metric] = catalogue(
-    (*nvlink.ROWS, *gpu.ROWS, *xid.ROWS, *infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *jobs.ROWS, *internals.ROWS)
+    (*nvlink.ROWS, *gpu.ROWS, *xid.ROWS, *infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *gpudirect.ROWS, *jobs.ROWS,
+     *signals.ROWS, *internals.ROWS)
 )
 """Every row of the product by key."""

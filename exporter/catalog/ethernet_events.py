@@ -54,7 +54,7 @@ MLX5_EVENTS: Mapping[str, EthernetEvent] = {
     "rx_buffer_passed_thres_phy": EthernetEvent("mlx5: times the port's receive buffer was over 85 % full."),
     "rx_pause_ctrl_phy": EthernetEvent("mlx5: link layer pause frames received, PFC not included."),
     "tx_pause_ctrl_phy": EthernetEvent("mlx5: link layer pause frames sent, PFC not included."),
-    "tx_pause_storm_warning_events": EthernetEvent("mlx5: times the port sent pause frames for long.", Role.PAUSE_STORMS),
+    "tx_pause_storm_warning_events": EthernetEvent("mlx5: times the port sent pause frames for long."),
     "tx_pause_storm_error_events": EthernetEvent(
         "mlx5: times the port sent pause frames so long that it was stopped from it: packets may be lost.", Role.PAUSE_STORMS),
     "rx_out_of_buffer": _FULL,

@@ -25,7 +25,7 @@ HW_EVENTS_KNOWN: Mapping[str, HwEvent] = {
     "local_ack_timeout_err": HwEvent("Acknowledge timeouts at the sender, retry limit not exceeded.", Role.RETRIES),
     "packet_seq_err": HwEvent("NAKs for a sequence error received, retry limit not exceeded.", Role.RETRIES),
     "out_of_sequence": HwEvent("Packets received out of sequence."),
-    "out_of_buffer": HwEvent("Packets dropped for lack of a receive work request: the host was slow."),
+    "out_of_buffer": HwEvent("Packets dropped for lack of a receive work request: the host was slow.", Role.OVERRUNS),
     "rnr_nak_retry_err": HwEvent("Receiver-not-ready NAKs received, retry limit NOT exceeded: recoverable."),
     "req_transport_retries_exceeded": HwEvent(
         "Requests that ran out of transport retries: a broken connection.", Role.RETRIES_EXCEEDED),

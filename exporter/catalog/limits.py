@@ -3,8 +3,9 @@
 Marks: [M] measured, [V] read in the cited source, [D] our own default, still to be calibrated on real nodes.
 """
 
-DEADLINE_INTERVALS = 1.0
-"""A device that has not answered within this many of its shortest intervals is flagged as hung [D]; targets.md P6 allows 2."""
+DEADLINE_INTERVALS = 0.9
+"""A device that has not answered within this many of its shortest intervals is flagged as hung [D]; P6 allows 2. A little less than one, so
+that the tick that comes an interval later flags it and not the one after."""
 
 DEADLINE_MIN_S = 1.0
 """Below this a slow firmware command would be called a hang [D]."""

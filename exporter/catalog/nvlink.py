@@ -38,7 +38,7 @@ STATE = _gauge("state", "state_id", Unit.STATE, "field 165, nvmlDeviceGetNvLinkS
     cadence=Cadence.FAST, absent="the GPU has no such link, or did not answer")  # fmt: skip
 PRESENCE = _gauge("presence", "presence_id", Unit.STATE, "",
     "What a link that is not active is: 0 nobody knows whether it should be, 2 asleep, 3 traffic disabled, 4 down (it is expected), "
-    "5 never wired, 6 hidden by MIG.", Tier.BASIC, absent="the link is active")  # fmt: skip
+    "5 never wired, 6 hidden by MIG.", Tier.BASIC, Role.PRESENCE, cadence=Cadence.FAST, absent="the link is active")  # fmt: skip
 
 ERRORS = _counter("errors", "errors", Unit.COUNT, "fields 161 163, 206-212 219 221, error counter call",
     "Errors that this end of the link saw, by kind (crc and replay before Blackwell, packet and symbol kinds from there on).",
@@ -61,9 +61,10 @@ BIT_ERROR_RATIO = _gauge("bit_error_ratio", "bit_error_ratio", Unit.RATIO, "fiel
     labels=("kind",), absent=BLACKWELL)  # fmt: skip
 RATE = _gauge("rate", "signalling_rate_bytes_per_second", Unit.BYTES_PER_SECOND, "field 164 (MB/s)",
     "Rate of the link's symbols in one direction, in bytes per second: what it trained at, not what it can carry (25, 25, 50 GB/s of "
-    "25.8, 26.6, 53.1).", absent="the link is not active", scale=1e6)  # fmt: skip
+    "25.8, 26.6, 53.1).", Tier.FULL, role=Role.SIGNALLING_RATE, absent="the link is not active", scale=1e6)  # fmt: skip
 POWER_STATE = _gauge("power_state", "power_state_id", Unit.STATE, "field 167",
-    "Power state of the link (0 full speed, 1 low: idle saving, no fault).", Tier.FULL, absent="the link is not active")  # fmt: skip
+    "Power state of the link (0 full speed, 1 low: idle saving, no fault).", Tier.FULL, Role.POWER_STATE,
+    absent="the link is not active")  # fmt: skip
 INFO = Metric("nvlink_info", NAME + "info", Kind.INFO, Unit.COUNT, (*LINK, "peer_type", "peer_pci", "peer_port", "version"),
     "The link's far end (gpu, switch, ibmnpu), its PCI address and the port there, and the version of NVLink; a label is empty where the "
     "driver does not say. Value is always 1.", Tier.STANDARD, "field 146 166, remote type and PCI calls", cadence=Cadence.SLOW,

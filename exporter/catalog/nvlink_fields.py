@@ -7,6 +7,7 @@ their answers, never by product names. A family is one call a pass: fields of di
 
 from typing import NamedTuple
 
+from exporter.catalog import gpu
 from exporter.catalog.nvlink import (
     BIT_ERROR_RATIO,
     BLOCKS,
@@ -122,7 +123,21 @@ RAW = Family(
     is_full=True,
 )
 
-FAMILIES = (STATE_FAMILY, BYTES_FAMILY, LEGACY_ERRORS, PACKET_ERRORS, RATIOS, REPETITION, TRAINED, PACKETS, HISTOGRAM, RAW)
+FAMILIES = (STATE_FAMILY, BYTES_FAMILY, PACKET_ERRORS, LEGACY_ERRORS, RATIOS, REPETITION, TRAINED, PACKETS, HISTOGRAM, RAW)
+"""Of NVLinks. The error families exclude each other, the newer first: some drivers answer 0 to the old questions about links that they
+count in the new way (NVIDIA/nvidia-resiliency-ext#302)."""
+
+CHIP_TO_CHIP = Family(
+    "chip to chip",
+    Cadence.NORMAL,
+    (
+        Field(C2C_STATUS, gpu.C2C_STATUS.key),
+        Field(C2C_BANDWIDTH, gpu.C2C_BANDWIDTH.key, 1_000_000),
+        Field(C2C_POWER, gpu.C2C_POWER.key),
+        *(Field(number, (gpu.C2C_ERRORS.key, kind)) for number, kind in C2C_ERRORS.items()),
+    ),
+)
+"""Of the links between a GPU and its Grace CPU; the scope is the link."""
 
 UNSHIFTED_PORT = frozenset({201})
 """Registers whose local port is the link's index; for all others it is one more (NVIDIA/DCGM DcgmCacheManager.cpp)."""

@@ -20,24 +20,27 @@ SPEED = Metric("pcie_speed", NAME + "link_speed_transfers_per_second", Kind.GAUG
 SPEED_EXPECTED = Metric("pcie_speed_expected", NAME + "link_speed_expected_transfers_per_second", Kind.GAUGE,
     Unit.TRANSFERS_PER_SECOND, LINK,
     "The least of what both ends of the link can do, what it proved limited to over time, and what is configured, in transfers per second.",
-    Tier.STANDARD, "max_link_speed", 1e9, absent=NO_EXPECTATION)  # fmt: skip
+    Tier.FULL, "max_link_speed", 1e9, Role.EXPECTED_LANE_RATE, absent=NO_EXPECTATION)  # fmt: skip
 WIDTH = Metric("pcie_width", NAME + "link_width_lanes", Kind.GAUGE, Unit.LANES, LINK, "Lanes the PCIe link trained with.",
     Tier.STANDARD, "current_link_width", 1, Role.WIDTH, absent=LINK_UNKNOWN)  # fmt: skip
 WIDTH_EXPECTED = Metric("pcie_width_expected", NAME + "link_width_expected_lanes", Kind.GAUGE, Unit.LANES, LINK,
     "The least of what both ends of the link can do, what it proved limited to over time, and what is configured, in lanes.",
-    Tier.STANDARD, "max_link_width", absent=NO_EXPECTATION)  # fmt: skip
+    Tier.FULL, "max_link_width", 1, Role.EXPECTED_WIDTH, absent=NO_EXPECTATION)  # fmt: skip
 ERRORS = Metric("pcie_errors", NAME + "errors_total", Kind.COUNTER, Unit.COUNT, (*LINK, "severity", "kind"),
     "Errors the function saw on PCIe (AER) by severity (correctable, nonfatal, fatal) and the kernel's name; `other` holds the rest.",
-    Tier.STANDARD, "aer_dev_*", 1, Role.ERRORS, absent="the function or the kernel keeps no AER statistics")  # fmt: skip
+    Tier.FULL, "aer_dev_*", 1, Role.ERRORS, absent="the function or the kernel keeps no AER statistics")  # fmt: skip
+SEVERITIES = Metric("pcie_severities", NAME + "link_errors_total", Kind.COUNTER, Unit.COUNT, (*LINK, "severity"),
+    "All errors the function saw on PCIe (AER) by severity: correctable, nonfatal, fatal.", Tier.STANDARD, "aer_dev_*",
+    absent="the function or the kernel keeps no AER statistics")  # fmt: skip
 
 INFO = Metric("pcie_info", NAME + "info", Kind.INFO, Unit.COUNT, ("device", "pci", "numa_node"),
     "Where a device sits on PCI; value is always 1. numa_node is empty where the firmware names none.", Tier.STANDARD,
     "numa_node", cadence=Cadence.SLOW, absent="the device is not on PCI")  # fmt: skip
 DISTANCE = Metric("pcie_distance", NAME + "distance_info", Kind.INFO, Unit.COUNT, ("device", "peer", "distance"),
     "PCI distance from a GPU to each RDMA device and NIC as nvidia-smi topo -m says it (PIX, PXB, PHB, NODE, SYS); unknown where a "
-    "virtual machine hides the path. Value is always 1.", Tier.STANDARD, absent="there is no GPU or no NIC")  # fmt: skip
+    "virtual machine hides the path. Value is always 1.", Tier.FULL, absent="there is no GPU or no NIC")  # fmt: skip
 
-ROWS = (SPEED, SPEED_EXPECTED, WIDTH, WIDTH_EXPECTED, ERRORS, INFO, DISTANCE)
+ROWS = (SPEED, SPEED_EXPECTED, WIDTH, WIDTH_EXPECTED, SEVERITIES, ERRORS, INFO, DISTANCE)
 
 AER_FILES: Mapping[str, str] = {
     "aer_dev_correctable": "correctable", "aer_dev_nonfatal": "nonfatal", "aer_dev_fatal": "fatal",

@@ -6,13 +6,13 @@ ctrl_dev_nvswitch.h (SXid). An event about no link has an empty `port`.
 
 from collections.abc import Mapping
 
-from exporter.model.metric import Cadence, Kind, Metric, Tier, Unit
+from exporter.model.metric import Cadence, Kind, Metric, Role, Tier, Unit
 
 LOG_UNREADABLE = "the kernel log cannot be read (see fabric_exporter_source_up), or this never happened since the machine started"
 
 XID = Metric("xid", "fabric_xid_total", Kind.COUNTER, Unit.COUNT, ("device", "port", "xid"),
     "Xid lines of a GPU in the kernel log since the machine started, by number and by the NVLink they name; port is empty where they "
-    "name none.", Tier.BASIC, cadence=Cadence.FAST, absent=LOG_UNREADABLE, captured=False)  # fmt: skip
+    "name none.", Tier.BASIC, role=Role.XIDS, cadence=Cadence.FAST, absent=LOG_UNREADABLE)  # fmt: skip
 XID_LAST = Metric("xid_last", "fabric_xid_last_timestamp_seconds", Kind.GAUGE, Unit.TIMESTAMP, ("device", "xid"),
     "When a GPU last reported this Xid, in Unix time; right within seconds.", Tier.STANDARD, cadence=Cadence.FAST,
     absent="the GPU has not reported this Xid since the machine started", captured=False)  # fmt: skip

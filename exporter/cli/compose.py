@@ -5,21 +5,20 @@ from dataclasses import dataclass
 
 from exporter.cli.gpus import Gpus
 from exporter.cli.memory import Memory
-from exporter.cli.topology import places_of, rail_table_of
+from exporter.cli.places import places_of, rail_table_of
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
 from exporter.model.link_capability import expected_link
 from exporter.model.metric import Tier
 from exporter.runtime.collect import Source
+from exporter.runtime.health import Boot
 from exporter.runtime.schedule import Intervals
-from exporter.simulator.memory_kernel_log import MemoryKernelLog
-from exporter.simulator.memory_processes import MemoryProcesses
-from exporter.simulator.tree_ethtool import TreeEthtool
 from exporter.sources.device_filter import DeviceFilter
 from exporter.sources.device_place import short_text
 from exporter.sources.ethernet import EthernetSource
 from exporter.sources.ethtool import Ethtool, IoctlEthtool
+from exporter.sources.gpudirect import GpuDirectSource
 from exporter.sources.infiniband import InfiniBandSource
 from exporter.sources.job_directory import JobDirectory
 from exporter.sources.jobs import JobsSource, Pids
@@ -32,13 +31,14 @@ from exporter.sources.process_jobs import Processes, ProcessJobs
 from exporter.sources.psutil_processes import PsutilProcesses
 from exporter.sources.sysfs import Files, RealFiles
 
-BOOT_ID = "sys/kernel/random/boot_id"
+NO_BOOT = Boot()
+BOOT_ID, UPTIME = "sys/kernel/random/boot_id", "uptime"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the sources read: this machine, or a simulated one. `root` is what a person should be told was looked at; `boot_id` is "" where
-    nothing of a boot may be remembered."""
+    """What the sources read: this machine, or a simulated one. `root` is what a person should be told was looked at, `procfs` where modules
+    are told of, `boot` which start of the machine this is; `log_boot_id` is "" where nothing of its kernel log may be kept."""
 
     files: Files
     ethtool: Ethtool
@@ -46,20 +46,19 @@ class Machine:
     processes: Processes
     gpus: Gpus
     root: str
-    boot_id: str = ""
+    procfs: Files
+    boot: Boot = NO_BOOT
+    log_boot_id: str = ""
 
 
-def this_machine(config: Config, files: Files, gpus: Gpus) -> Machine:
-    """The hardware, by the configured roots."""
-    procfs = config.sources.procfs_root
-    boot_id = short_text(RealFiles(procfs, 1), BOOT_ID)
-    processes = PsutilProcesses(procfs)
-    return Machine(files, IoctlEthtool(), DevKmsg(config.sources.kernel_log.path), processes, gpus, config.sources.sysfs_root, boot_id)
-
-
-def simulated_machine(files: Files, gpus: Gpus, root: str) -> Machine:
-    """A simulated node: its files and GPUs, a kernel log in which nothing happens, and nobody's processes."""
-    return Machine(files, TreeEthtool(files), MemoryKernelLog(), MemoryProcesses(), gpus, root)
+def this_machine(config: Config, files: Files, gpus: Gpus, now_s: float) -> Machine:
+    """The hardware, by the configured roots. `now_s` is monotonic time."""
+    procfs = RealFiles(config.sources.procfs_root, 4)
+    boot_id = short_text(procfs, BOOT_ID)
+    processes = PsutilProcesses(config.sources.procfs_root)
+    log = DevKmsg(config.sources.kernel_log.path)
+    boot = Boot(boot_id, _seconds(short_text(procfs, UPTIME)), now_s)
+    return Machine(files, IoctlEthtool(), log, processes, gpus, config.sources.sysfs_root, procfs, boot, boot_id)
 
 
 def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[Source, Intervals]]:
@@ -87,9 +86,13 @@ def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[S
         gpus = machine.gpus.source(config, files, memory, lambda: not (kmsg.enabled and _is_readable(machine.kernel_log)))
         found.append((gpus, Intervals(nvlink.fast_interval_s, nvlink.normal_interval_s, nvlink.slow_interval_s)))
     if kmsg.enabled:
-        lines = KernelLogSource(machine.kernel_log, memory.kernel_log, machine.boot_id, gpus=memory.gpus,
+        lines = KernelLogSource(machine.kernel_log, memory.kernel_log, machine.log_boot_id, gpus=memory.gpus,
                                 switches=NvSwitches(files).addresses, path=kmsg.path)  # fmt: skip
         found.append((lines, Intervals(kmsg.fast_interval_s, max(15.0, kmsg.fast_interval_s), 300.0)))
+    if config.sources.gpudirect.enabled:
+        direct = config.sources.gpudirect
+        paths = GpuDirectSource(files, machine.procfs, DeviceFilter(ib.include, ib.exclude).wants, root=root)
+        found.append((paths, Intervals(direct.normal_interval_s, direct.normal_interval_s, direct.slow_interval_s)))
     if config.jobs.enabled:
         found.append(_jobs_of(config, machine))
     return found
@@ -119,6 +122,12 @@ def _module_ids(gpus: Gpus, memory: Memory) -> Callable[[], Mapping[str, int]]:
         return memory.modules.ids()
 
     return ids
+
+
+def _seconds(text: str) -> float | None:
+    """The first number of /proc/uptime; None if there is none."""
+    first = text.partition(" ")[0]
+    return float(first) if first.replace(".", "", 1).isdigit() else None
 
 
 def _is_readable(kernel_log: KernelLog) -> bool:

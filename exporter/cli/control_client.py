@@ -27,6 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
 
 
+class NotAskedError(Exception):
+    """The daemon gave no answer; the text is one line that says why."""
+
+
+class NoDaemonError(NotAskedError):
+    """Nobody listens there."""
+
+
+class SilentError(NotAskedError):
+    """It did not answer in time."""
+
+
 def ask_daemon(args: argparse.Namespace, path: str) -> int:
     """0 and the daemon's line on stdout if it did what was asked; 1 and one line on stderr if it refused or cannot be asked.
 
@@ -34,22 +46,15 @@ def ask_daemon(args: argparse.Namespace, path: str) -> int:
     """
     place = socket_path(args)
     try:
-        status, text = post(place, path, args.timeout)
-    except TimeoutError:
-        return _complain(f"no answer within {args.timeout:g} s from {place}; the daemon may still be doing it, its log says how it ends")
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
-        return _complain(f"no daemon listens on {place}: {error.strerror}; start it, or name its socket with {OPTION.spelling.flag}")
-    except PermissionError as error:
-        return _complain(f"cannot ask the daemon on {place}: {error.strerror}; be root or the daemon's user, or a member of its group")
-    except ConnectionError as error:
-        return _complain(f"the daemon on {place} hung up: {error.strerror or error}; look at its log")
-    except OSError as error:
-        return _complain(f"cannot ask the daemon on {place}: {error.strerror or error}; name its socket with {OPTION.spelling.flag}")
-    except http.client.HTTPException as error:
-        return _complain(f"the answer from {place} is not HTTP ({type(error).__name__}); does something else listen there?")
+        status, body = answer_of(place, "POST", path, args.timeout, ANSWER_MAX_BYTES)
+    except SilentError as error:
+        return _complain(f"{error}; the daemon may still be doing it, its log says how it ends")
+    except NotAskedError as error:
+        return _complain(str(error))
+    line = line_of(body)
     if status != HTTPStatus.OK:
-        return _complain(text or f"the daemon on {place} answered HTTP {status}")
-    print(text)
+        return _complain(line or f"the daemon on {place} answered HTTP {status}")
+    print(line)
     return Exit.OK
 
 
@@ -63,17 +68,45 @@ def socket_path(args: argparse.Namespace) -> str:
     return loaded(args).config.control.socket
 
 
-def post(place: str, path: str, timeout_s: float) -> tuple[int, str]:
-    """HTTP status and the line that came with it, printable. Raises OSError (TimeoutError among them) and HTTPException."""
+def answer_of(place: str, method: str, path: str, timeout_s: float, most_bytes: int) -> tuple[int, bytes]:
+    """HTTP status and body, cut after so many bytes. Raises NotAskedError."""
+    try:
+        return _exchange(place, method, path, timeout_s, most_bytes)
+    except TimeoutError:
+        raise SilentError(f"no answer within {timeout_s:g} s from {place}") from None
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
+        raise NoDaemonError(
+            f"no daemon listens on {place}: {error.strerror}; start it, or name its socket with {OPTION.spelling.flag}"
+        ) from None
+    except PermissionError as error:
+        raise NotAskedError(
+            f"cannot ask the daemon on {place}: {error.strerror}; be root or the daemon's user, or a member of its group"
+        ) from None
+    except ConnectionError as error:
+        raise NotAskedError(f"the daemon on {place} hung up: {error.strerror or error}; look at its log") from None
+    except OSError as error:
+        raise NotAskedError(
+            f"cannot ask the daemon on {place}: {error.strerror or error}; name its socket with {OPTION.spelling.flag}"
+        ) from None
+    except http.client.HTTPException as error:
+        raise NotAskedError(f"the answer from {place} is not HTTP ({type(error).__name__}); does something else listen there?") from None
+
+
+def line_of(body: bytes) -> str:
+    """An answer's text as one printable line."""
+    line = " ".join(body.decode(errors="replace").split())
+    return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def _exchange(place: str, method: str, path: str, timeout_s: float, most_bytes: int) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
     connection.sock = connect(UnixAddress(place), timeout_s)
     try:
-        connection.request("POST", path)
+        connection.request(method, path)
         response = connection.getresponse()
-        line = " ".join(response.read(ANSWER_MAX_BYTES).decode(errors="replace").split())
+        return response.status, response.read(most_bytes)
     finally:
         connection.close()
-    return response.status, "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _complain(line: str) -> int:

@@ -9,44 +9,70 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from exporter import __version__
-from exporter.cli.compose import pages_of, simulated_machine, sources_of, this_machine
+from exporter.cli.compose import Machine, pages_of, sources_of, this_machine
 from exporter.cli.gpus import GpuHold
+from exporter.cli.health import health_of, maintenance_of
+from exporter.cli.maintenance_switch import switched_off, switched_on
 from exporter.cli.memory import kept, state_path
 from exporter.config.load import Loaded
 from exporter.config.mistake import ConfigError
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import Page
+from exporter.model.health_document import document_of
 from exporter.model.snapshot import Reading, Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
 from exporter.runtime.crew import Crew
 from exporter.runtime.logs import set_up
+from exporter.runtime.maintenance_file import MaintenanceFile
 from exporter.runtime.open_files import raise_limit
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.state_dir import StateDir, open_state_dir
 from exporter.runtime.status import Identity, identity_reading
+from exporter.signals.engine import SIGNALS
+from exporter.sources.kmsg import KernelLog
 from exporter.sources.sysfs import RealFiles
-from exporter.web.control import ControlAnswer
+from exporter.web.control import ControlAnswer, Query
 from exporter.web.page import landing
 
 log = logging.getLogger("fabric_exporter.daemon")
 
 
+class SimulatedFolders(Protocol):
+    """A simulated node that stands in for the machine: folders for /sys and /proc, and its kernel log."""
+
+    @property
+    def folder(self) -> str:
+        """Stands for /sys."""
+        ...
+
+    @property
+    def proc(self) -> str:
+        """Stands for /proc."""
+        ...
+
+    @property
+    def log(self) -> KernelLog:
+        """Its kernel log."""
+        ...
+
+
 class Daemon:
-    """Everything but HTTP. `read_config` reads the configuration again for a reload; `sysfs_root` overrides the configured one
-    (a simulated node's folder). `gpus` keeps the GPUs open as long as the daemon lives: a reload must not take back what a person had let
+    """Everything but HTTP. `read_config` reads the configuration again for a reload; `simulated` stands in for
+    the machine. `gpus` keeps the GPUs open as long as the daemon lives: a reload must not take back what a person had let
     go."""
 
     def __init__(self, first: Loaded, read_config: Callable[[], Loaded], clock: Clock, gpus: GpuHold,
-                 sysfs_root: str | None = None) -> None:  # fmt: skip
+                 simulated: SimulatedFolders | None = None) -> None:  # fmt: skip
         self.failed = ""
         """Why the daemon ends itself; "" while it does not."""
         self._read_config = read_config
         self._clock = clock
-        self._simulated_root = sysfs_root
+        self._simulated = simulated
         self._crew = Crew(clock, caller_reads=True)
         self._board = Board()
         self._keep_files = raise_limit(first.config.web.max_connections)
@@ -65,14 +91,25 @@ class Daemon:
         """Make sources, sampler and pages for a configuration and start them."""
         self.config = config
         self._remember(config)
-        root = self._simulated_root or config.sources.sysfs_root
+        root = self._simulated.folder if self._simulated is not None else config.sources.sysfs_root
         files = RealFiles(root, self._keep_files)
-        machine = simulated_machine(files, self._gpus, root) if self._simulated_root else this_machine(config, files, self._gpus)
+        now_s = self._clock.monotonic_s()
+        machine = this_machine(config, files, self._gpus, now_s) if self._simulated is None else self._simulated_machine(files, root)
+        if not config.sources.nvlink.enabled:
+            self._gpus.drop()
         sources = sources_of(config, machine, self._kept.memory)
-        self._pages = pages_of(config, self._process_numbers, [source.name for source, _ in sources])
-        self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings)
+        self._pages = pages_of(config, self._process_numbers, [*(source.name for source, _ in sources), SIGNALS])
+        self._kept.settle()  # a health that begins anew reads what the one before has kept
+        self._health = health_of(config, self._kept.memory, machine.boot)
+        self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings, self._health.observe)
         self._started_s = self._clock.monotonic_s()
         self._sampler.start()
+
+    def _simulated_machine(self, files: RealFiles, root: str) -> Machine:
+        from exporter.cli.simulated_machine import simulated_machine  # noqa: PLC0415  # 2 MB that a daemon on hardware need not hold
+
+        assert self._simulated is not None  # noqa: S101  # who asks has looked
+        return simulated_machine(files, RealFiles(self._simulated.proc, 4), self._gpus, root, self._simulated.log)
 
     def _remember(self, config: Config) -> None:
         """Open the state directory, and what is kept in it unless that is open already: a reload must not rename a GPU."""
@@ -98,6 +135,22 @@ class Daemon:
         """Take the GPUs back; what happened."""
         return self._turned(self._gpus.resume)
 
+    def maintenance_on(self, query: Query) -> ControlAnswer:
+        """Somebody begins to work on the node, by the words `for` and `reason`; what happened."""
+        return self._maintained(lambda file, wall_s: switched_on(file, query, wall_s))
+
+    def maintenance_off(self) -> ControlAnswer:
+        """Nobody works on the node any more; what happened."""
+        return self._maintained(lambda file, _wall_s: switched_off(file))
+
+    def _maintained(self, act: Callable[[MaintenanceFile, float], ControlAnswer]) -> ControlAnswer:
+        """Do it, so that the next question finds it so."""
+        file, wall_s = maintenance_of(self.config), self._clock.wall_s()
+        answer = act(file, wall_s)
+        self._health.maintenance = file.at(wall_s)
+        log.log(logging.INFO if answer.ok else logging.WARNING, "%s", answer.text)
+        return answer
+
     def _turned(self, act: Callable[[], tuple[bool, str]]) -> ControlAnswer:
         """Do it, remember since when it is so, and say it in the log as well."""
         before = self._gpus.is_released
@@ -114,6 +167,14 @@ class Daemon:
             "gpus": {"released": self._gpus.is_released, "since_s": self._gpus_since_wall_s},
             "configuration": {"loaded_s": self._loaded_wall_s, "last_reload_ok": self._reload_ok},
         }
+
+    def health(self) -> Mapping[str, object]:
+        """What `check` asks for: the verdict of every link, and why that may not be the whole picture. From memory."""
+        is_alive, why = self.healthy()
+        notes = [] if is_alive else [why]
+        if self._gpus.is_released:
+            notes.append("the GPUs are released: fabric-exporter resume takes them back")
+        return document_of(self._health.now()._replace(simulated=self._simulated is not None, notes=tuple(notes)))
 
     def reload(self) -> ControlAnswer:
         """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one. What happened."""
@@ -160,13 +221,13 @@ class Daemon:
 
     def landing(self) -> bytes:
         """The page at /."""
-        return landing(self.scene(), __version__, self._simulated_root is not None, self._clock.wall_s(), self._bound_web.telemetry_path)
+        return landing(self.scene(), __version__, self._simulated is not None, self._clock.wall_s(), self._bound_web.telemetry_path)
 
     def _own_readings(self) -> tuple[Reading, ...]:
         """Asked for once a tick, by the thread that publishes and may wait for the disk."""
         self._kept.settle()
         self._end_if_devices_are_lost()
-        identity = Identity(self._simulated_root is not None, self._state.writable, self._reload_ok, self._loaded_wall_s,
+        identity = Identity(self._simulated is not None, self._state.writable, self._reload_ok, self._loaded_wall_s,
                             gpus_released=self._gpus.is_released, gpu_process_stuck=self._gpus.is_stuck)  # fmt: skip
         return (identity_reading(identity),)
 

@@ -46,6 +46,10 @@ class Gpus(Protocol):
 class GpuHold(Gpus, Protocol):
     """Gpus that are held open by a process of their own, as long as the daemon lives."""
 
+    def drop(self) -> None:
+        """The configuration in force reads no GPUs: hold none. Does not wait."""
+        ...
+
     def release(self) -> tuple[bool, str]:
         """Close every GPU and open none until `resume`; may take seconds. (Is none held by us now, one line for the person who asked)."""
         ...
@@ -81,6 +85,8 @@ class Simulation:
     seed: int
     started_s: float
     head_start_s: float
+    scenario: object = None
+    """What happens to the node (exporter.simulator.scenario), for the process that shows its GPUs."""
 
 
 class ChildGpus:
@@ -93,16 +99,22 @@ class ChildGpus:
         self._memory: Memory | None = None
         self._xid_events: Callable[[], bool] = bool
         self._source: ChildSource | None = None
+        self._told: Setup | None = None
+        """What the newest child was told, but for what was learned."""
 
     def source(self, config: Config, files: Files, memory: Memory, xid_events: Callable[[], bool]) -> Source:
         """See Gpus. A configuration that tells the child something else ends the one there is."""
-        is_other = self._config is not None and _told(self._config) != _told(config)
         self._config, self._memory, self._xid_events = config, memory, xid_events
-        if is_other:
+        if self._told is not None and self._told != self._now():
             self._worker.restart()
         on_bus = GpusOnBus(files, memory.names)
         source = self._source = ChildSource(self._worker, on_bus.names, memory.names, memory.nvlinks, config.sources.nvml.library)
         return source
+
+    def drop(self) -> None:
+        """See GpuHold."""
+        self._source = None
+        self._worker.restart()
 
     def facts(self) -> NodeFacts:
         """See Gpus."""
@@ -144,12 +156,17 @@ class ChildGpus:
         self._worker.close()
 
     def _setup(self) -> Setup:
-        assert self._config is not None  # noqa: S101  # a child is started by its source's scan
-        assert self._memory is not None  # noqa: S101
+        assert self._memory is not None  # noqa: S101  # a child is started by its source's scan
+        told = self._told = self._now()
+        return told._replace(learned=self._memory.nvlinks.everything)
+
+    def _now(self) -> Setup:
+        """What a child would be told now, but for what was learned."""
+        assert self._config is not None  # noqa: S101  # as above
         told = _told(self._config)
         if self._simulation is not None:
             told = told._replace(opener=SIMULATED, arguments=_words(self._simulation))
-        return told._replace(learned=self._memory.nvlinks.everything, xid_events=self._xid_events())
+        return told._replace(xid_events=self._xid_events())
 
 
 class VirtualGpus:
@@ -195,4 +212,4 @@ def _told(config: Config) -> Setup:
 
 
 def _words(simulation: Simulation) -> tuple[object, ...]:
-    return simulation.profile, simulation.seed, simulation.started_s, simulation.head_start_s
+    return simulation.profile, simulation.seed, simulation.started_s, simulation.head_start_s, simulation.scenario

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from exporter.config.schema import Config
 from exporter.model.gpu_slots import GpuSlots, in_pci_order
-from exporter.runtime import gpu_modules, gpu_slot_map, kernel_log_state, learned_links, learned_nvlinks
+from exporter.runtime import gpu_modules, gpu_slot_map, kept_verdicts, kernel_log_state, learned_links, learned_nvlinks, learned_ports
 from exporter.runtime.gpu_modules import GpuModules
 from exporter.runtime.gpu_slot_map import GpuSlotMap
+from exporter.runtime.kept_verdicts import KeptVerdicts
 from exporter.runtime.kernel_log_state import KeptKernelLogState
 from exporter.runtime.learned_links import LearnedLinks
 from exporter.runtime.learned_nvlinks import LearnedNvlinks
+from exporter.runtime.learned_ports import LearnedPorts
 from exporter.runtime.state_dir import StateDir
 from exporter.runtime.state_file import StateFile, state_file
 
@@ -26,8 +28,8 @@ Names = Callable[[Collection[str]], Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How GPUs at PCI addresses are called (`gpus`: those known by now), what PCIe links and NVLinks proved to do, where GPUs sit on their
-    board, and how far the kernel log was read."""
+    """How GPUs at PCI addresses are called (`gpus`: those known by now), what PCIe links, NVLinks and ports proved to do, where GPUs sit on
+    their board, how far the kernel log was read, and which links were not well."""
 
     names: Names
     gpus: Callable[[], Mapping[str, str]]
@@ -35,6 +37,8 @@ class Memory:
     nvlinks: LearnedNvlinks
     modules: GpuModules
     kernel_log: KeptKernelLogState
+    ports: LearnedPorts
+    verdicts: KeptVerdicts
 
 
 @dataclass(slots=True)
@@ -46,18 +50,21 @@ class KeptMemory:
     nvlinks: LearnedNvlinks
     modules: GpuModules
     kernel_log: KeptKernelLogState
+    ports: LearnedPorts
+    verdicts: KeptVerdicts
     _said: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def memory(self) -> Memory:
         """As sources take it."""
-        return Memory(self.slots.names, lambda: _names_of(self.slots.slots), self.learned, self.nvlinks, self.modules, self.kernel_log)
+        return Memory(self.slots.names, lambda: _names_of(self.slots.slots), self.learned, self.nvlinks, self.modules, self.kernel_log,
+                      self.ports, self.verdicts)  # fmt: skip
 
     def settle(self) -> None:
         """Write what was learned since the last time, and log each trouble once. For the thread that may wait for the disk: once a tick
         and at the end."""
-        for name, kept_in in (("learned", self.learned), ("nvlinks", self.nvlinks), ("modules", self.modules), ("log", self.kernel_log)):
-            self._say(name, kept_in.save_if_changed())
+        for kept_in in (self.learned, self.nvlinks, self.modules, self.kernel_log, self.ports, self.verdicts):
+            self._say(type(kept_in).__name__, kept_in.save_if_changed())
         self._say("slots", self.slots.problem)
 
     def _say(self, name: str, problem: str | None) -> None:
@@ -69,7 +76,7 @@ class KeptMemory:
 def state_path(config: Config) -> str:
     """The folder of this configuration's state. A simulated node has one of its own: it must not name this machine's GPUs."""
     profile = config.simulate.profile
-    return config.state.dir if profile is None else os.path.join(config.state.dir, f"simulated-{profile}")
+    return config.state.dir if profile is None else os.path.join(config.state.dir, f"simulated-{profile.partition(',')[0]}")
 
 
 def kept(state: StateDir) -> KeptMemory:
@@ -97,6 +104,8 @@ def _kept_in(file_of: Callable[[str, int], StateFile | None]) -> KeptMemory:
         LearnedNvlinks(file_of(learned_nvlinks.FILE, learned_nvlinks.VERSION)),
         GpuModules(file_of(gpu_modules.FILE, gpu_modules.VERSION)),
         KeptKernelLogState(file_of(kernel_log_state.FILE, kernel_log_state.VERSION)),
+        LearnedPorts(file_of(learned_ports.FILE, learned_ports.VERSION)),
+        KeptVerdicts(file_of(kept_verdicts.FILE, kept_verdicts.VERSION)),
     )
 
 

@@ -23,7 +23,8 @@ AREAS: Mapping[str, str] = {
     "fabric_infiniband_": "InfiniBand and RoCE",
     "fabric_ethernet_": "Ethernet, and what it adds to RoCE",
     "fabric_pcie_": "PCIe links of GPUs, RDMA devices and NICs",
-    "fabric_link_": "Links",
+    "fabric_gpudirect_": "GPUDirect RDMA",
+    "fabric_link_": "Links: what the rules say",
     "fabric_node_": "Node",
     "fabric_exporter_": "The exporter itself",
 }

@@ -1,5 +1,5 @@
-"""The daemon: read the hardware, serve /metrics. SIGTERM and Ctrl-C stop it, SIGHUP reloads the configuration; the verbs release, resume
-and reload reach it over its control socket."""
+"""The daemon: read the hardware, serve /metrics. SIGTERM and Ctrl-C stop it, SIGHUP reloads the configuration; the verbs check, release,
+resume, reload and maintenance reach it over its control socket."""
 
 import argparse
 import asyncio
@@ -11,13 +11,13 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from exporter import __version__
 from exporter.cli.daemon import Daemon
 from exporter.cli.exits import Exit
 from exporter.cli.gpus import ChildGpus
 from exporter.cli.options import add_options, loaded
-from exporter.cli.simulated import SimulatedMachine
 from exporter.config.load import DEFAULT, Loaded
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Web
@@ -26,9 +26,20 @@ from exporter.runtime.clock import SystemClock
 from exporter.runtime.logs import set_up
 from exporter.web.bind import AddressError, bind, bind_control, mark_of, withdraw
 from exporter.web.connection import Limits
-from exporter.web.control import RELEASE_PATH, RELOAD_PATH, RESUME_PATH, ControlRoutes
+from exporter.web.control import (
+    MAINTENANCE_OFF_PATH,
+    MAINTENANCE_ON_PATH,
+    RELEASE_PATH,
+    RELOAD_PATH,
+    RESUME_PATH,
+    Action,
+    ControlRoutes,
+)
 from exporter.web.routes import Routes
 from exporter.web.server import Listener, serve
+
+if TYPE_CHECKING:
+    from exporter.cli.simulated import SimulatedMachine
 
 log = logging.getLogger("fabric_exporter.daemon")
 
@@ -52,9 +63,11 @@ def run(args: argparse.Namespace) -> int:
     machine: SimulatedMachine | None = None
     try:
         if config.simulate.profile is not None:
-            machine = SimulatedMachine(config.simulate.profile, clock)
+            from exporter.cli import simulated  # noqa: PLC0415  # 2 MB that a daemon on hardware need not hold
+
+            machine = simulated.SimulatedMachine(config.simulate.profile, clock)
         gpus = ChildGpus(clock, machine.gpus if machine is not None else None)
-        daemon = Daemon(first, lambda: loaded(args), clock, gpus, machine.folder if machine is not None else None)
+        daemon = Daemon(first, lambda: loaded(args), clock, gpus, machine)
         _announce(daemon, addresses, [sock.getsockname() for address in addresses for sock in bound[address]])
         asyncio.run(_serve(daemon, config.web, bound, tuple(control.values())))
         stuck = daemon.stop()
@@ -76,7 +89,7 @@ def control_socket(first: Loaded) -> dict[Address, socket.socket]:
     try:
         address, listener = bind_control(control.socket)
     except AddressError as error:
-        log.warning("no control socket, so release, resume and reload cannot reach this daemon: %s (option control.socket)", error)
+        log.warning("no control socket, so check, release and others cannot reach this daemon: %s (option control.socket)", error)
         return {}
     return {address: listener}
 
@@ -114,11 +127,21 @@ async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.soc
     listeners: list[Listener] = [
         (sock, health_only if address == health else routes, None) for address, sockets in bound.items() for sock in sockets
     ]
-    actions = {RELEASE_PATH: daemon.release, RESUME_PATH: daemon.resume, RELOAD_PATH: daemon.reload}
-    listeners += [(sock, ControlRoutes(actions, daemon.status), None) for sock in control]
+    listeners += [(sock, ControlRoutes(_actions(daemon), daemon.status, daemon.health), None) for sock in control]
     gc.collect()
     gc.freeze()  # what exists now lives as long as the daemon; the collector need not look at it again
     await serve(listeners, Limits(connections=web.max_connections), stop)
+
+
+def _actions(daemon: Daemon) -> dict[str, Action]:
+    """What the control socket may ask for, by path."""
+    return {
+        RELEASE_PATH: lambda _query: daemon.release(),
+        RESUME_PATH: lambda _query: daemon.resume(),
+        RELOAD_PATH: lambda _query: daemon.reload(),
+        MAINTENANCE_ON_PATH: daemon.maintenance_on,
+        MAINTENANCE_OFF_PATH: lambda _query: daemon.maintenance_off(),
+    }
 
 
 def _reload_aside(daemon: Daemon) -> None:
@@ -134,7 +157,8 @@ def _announce(daemon: Daemon, addresses: Sequence[Address], names: Sequence[obje
     if daemon.config.simulate.profile is None:
         return
     ports = [name[1] for name in names if isinstance(name, tuple)]
-    print(f"\n  SIMULATED NODE {daemon.config.simulate.profile}: every number is invented, no hardware is read\n", file=sys.stderr)
+    node = daemon.config.simulate.profile.partition(",")[0]
+    print(f"\n  SIMULATED NODE {node}: every number is invented, no hardware is read\n", file=sys.stderr)
     if ports:
         shown = next((a.host for a in addresses if isinstance(a, TcpAddress) and a.host), "") or "localhost"
         base = f"http://[{shown}]:{ports[0]}" if ":" in shown else f"http://{shown}:{ports[0]}"

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from exporter.catalog import CATALOGUE
-from exporter.cli.compose import Machine, simulated_machine, sources_of, this_machine
+from exporter.cli.compose import Machine, sources_of, this_machine
 from exporter.cli.exits import Exit
 from exporter.cli.gpus import ChildGpus, VirtualGpus
+from exporter.cli.health import health_of
 from exporter.cli.memory import forgetful, looked_up
 from exporter.cli.options import add_options, duration_argument, loaded
 from exporter.cli.simulated import SEED, profile_of
+from exporter.cli.simulated_machine import simulated_machine
 from exporter.cli.timing import PASSES, CostRecorder, timing_table
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
@@ -27,7 +29,8 @@ from exporter.model.snapshot import Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock, ManualClock, SystemClock
 from exporter.runtime.crew import Crew, Executor, Inline
-from exporter.runtime.ledger import NORMAL_ABSENCES
+from exporter.runtime.devices import NORMAL_ABSENCES
+from exporter.runtime.health import NO_HARDWARE_OF_ITS_OWN
 from exporter.runtime.logs import set_up
 from exporter.runtime.open_files import raise_limit
 from exporter.runtime.pause import pause
@@ -37,11 +40,11 @@ from exporter.runtime.timed_ethtool import TimedEthtool
 from exporter.runtime.timed_files import TimedFiles
 from exporter.runtime.whole_file import ALL_MAY_READ, write_whole
 from exporter.simulator.fake_nvml import FakeNvml
+from exporter.simulator.memory_tree import MemoryTree
 from exporter.simulator.node import SimulatedNode
+from exporter.simulator.procfs import proc_entries
 from exporter.sources.sysfs import RealFiles
 
-NO_HARDWARE_OF_ITS_OWN = frozenset({"kernel_log", "jobs"})
-"""Sources that are there on every machine: what they find is no fabric."""
 FORMATS = ("prometheus", "openmetrics", "json")
 SIMULATED_START_S = 3600.0
 """Virtual time before the first pass, so that counters have something to show."""
@@ -74,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 def _real(config: Config, window_s: float) -> Scene:
     clock = SystemClock()
     gpus = ChildGpus(clock)
-    machine = this_machine(config, RealFiles(config.sources.sysfs_root, raise_limit()), gpus)
+    machine = this_machine(config, RealFiles(config.sources.sysfs_root, raise_limit()), gpus, clock.monotonic_s())
     try:
         return _two_passes(config, machine, clock, Crew(clock), lambda: pause(window_s))
     finally:
@@ -87,7 +90,7 @@ def _timed(config: Config) -> int:
     clock = SystemClock()
     files = TimedFiles(RealFiles(config.sources.sysfs_root, raise_limit()), clock)
     gpus = ChildGpus(clock)
-    machine = this_machine(config, files, gpus)
+    machine = this_machine(config, files, gpus, clock.monotonic_s())
     ethtool = TimedEthtool(machine.ethtool, clock)
     recorder = CostRecorder(Crew(clock))
     board = Board()
@@ -118,14 +121,17 @@ def _simulated(config: Config, window_s: float) -> Scene:
         node.advance(clock.monotonic_s())
 
     gpus = VirtualGpus(FakeNvml(profile, SEED, clock.monotonic_s))
-    return _two_passes(config, simulated_machine(node.tree(), gpus, "the simulated node's /sys"), clock, Inline(clock), wait)
+    machine = simulated_machine(node.tree(), MemoryTree(proc_entries(profile, SEED)), gpus, "the simulated node's /sys")
+    return _two_passes(config, machine, clock, Inline(clock), wait)
 
 
 def _two_passes(config: Config, machine: Machine, clock: Clock, executor: Executor, wait: Callable[[], None]) -> Scene:
     simulated = config.simulate.profile is not None
     board = Board()
-    sources = sources_of(config, machine, forgetful() if simulated else looked_up(config))
-    sampler = Sampler(sources, clock, executor, board, lambda: (identity_reading(Identity(simulated)),))
+    memory = forgetful() if simulated else looked_up(config)
+    sources = sources_of(config, machine, memory)
+    health = health_of(config, memory, machine.boot)
+    sampler = Sampler(sources, clock, executor, board, lambda: (identity_reading(Identity(simulated)),), health.observe)
     sampler.tick()
     wait()
     sampler.tick_all()

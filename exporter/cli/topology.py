@@ -5,33 +5,28 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from exporter.cli.exits import Exit
 from exporter.cli.gpus import ChildGpus, VirtualGpus
-from exporter.cli.memory import Memory, Names, forgetful, looked_up
+from exporter.cli.memory import Memory, forgetful, looked_up
 from exporter.cli.nvlink_facts import asked
 from exporter.cli.options import add_options, loaded
+from exporter.cli.places import ModuleIds, places_of, rail_table_of
 from exporter.cli.simulated import SEED, profile_of
-from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
 from exporter.model.fault import Fault
 from exporter.model.node_topology import NvlinkCounts, as_json, matrix_text
-from exporter.model.rail_table import TABLE_SIZE_BYTES, RailTable, parse_rail_table
-from exporter.model.rails import Roles
 from exporter.runtime.clock import SystemClock
-from exporter.runtime.ledger import NORMAL_ABSENCES
+from exporter.runtime.devices import NORMAL_ABSENCES
 from exporter.runtime.open_files import raise_limit
 from exporter.simulator.fake_nvml import FakeNvml
 from exporter.simulator.node import SimulatedNode
-from exporter.sources.node_places import NodeLook, NodePlaces, no_modules
+from exporter.sources.node_places import NodeLook
 from exporter.sources.pci_tree import DEVICES
 from exporter.sources.sysfs import Files, RealFiles
 
-ModuleIds = Mapping[str, int]
-"""NVML's number of each GPU's place on the board, by PCI address."""
 SIMULATED_AGE_S = 600.0
 """How old a simulated node is when it is looked at."""
 
@@ -77,36 +72,6 @@ def _nvlinks(config: Config, files: Files, memory: Memory) -> tuple[Mapping[str,
         if isinstance(gpus, ChildGpus):
             gpus.close()
     return counts, faults, gpus.facts().module_ids
-
-
-def places_of(config: Config, files: Files, names: Names, table: RailTable,
-              module_ids: Callable[[], ModuleIds] = no_modules) -> NodePlaces:  # fmt: skip
-    """Who knows where the devices of this configuration's node stand. `names` are the GPUs' (cli/memory.py)."""
-    return NodePlaces(files, slots=names, module_ids=module_ids, roles=roles_of(config), stated=table.stated)
-
-
-def roles_of(config: Config) -> Roles:
-    """What NICs are for, as configured."""
-    return Roles(config.topology.storage, config.topology.management, config.topology.compute)
-
-
-def rail_table_of(config: Config) -> RailTable:
-    """The operator's table; an empty one unless configured. Raises ConfigError if it cannot be read."""
-    return read_rail_table(config.topology.rails) if config.topology.rails else RailTable()
-
-
-def read_rail_table(path: str) -> RailTable:
-    """The table in that file, its complaints with the file's name. Raises ConfigError if it cannot be read or is far too long."""
-    try:
-        with Path(path).open("rb") as file:
-            raw = file.read(TABLE_SIZE_BYTES + 1)
-    except OSError as error:
-        raise error_of((Mistake("topology.rails", f"cannot read {path}: {error.strerror}"),)) from error
-    if len(raw) > TABLE_SIZE_BYTES:
-        problem = f"{path} is longer than {TABLE_SIZE_BYTES // 1024} KiB; a table of rails has one line for each NIC of a node"
-        raise error_of((Mistake("topology.rails", problem),))
-    table = parse_rail_table(raw.decode("utf-8", "replace"))
-    return RailTable(table.stated, tuple(f"{path}, {complaint}" for complaint in table.complaints))
 
 
 def _faults_of(look: NodeLook) -> list[dict[str, str]]:

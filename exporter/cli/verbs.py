@@ -24,12 +24,15 @@ class Verb:
 VERBS: Mapping[str, Verb] = {
     "run": Verb("exporter.cli.run", "the daemon: read the hardware, serve /metrics"),
     "scrape": Verb("exporter.cli.scrape", "read the hardware twice and print what /metrics would show"),
+    "check": Verb("exporter.cli.check", "health of this node now, for a person, a Slurm prolog or an init container"),
     "topology": Verb("exporter.cli.topology", "how GPUs and NICs are joined, and which NIC serves which GPU"),
+    "simulate": Verb("exporter.cli.simulate", "play a scenario on a simulated node in virtual time and judge what is said of its links"),
     "config": Verb("exporter.cli.config", "check the configuration, or show each value and where it came from"),
     "metrics": Verb("exporter.cli.metrics", "the reference of every series"),
     "release": Verb("exporter.cli.release", "ask the running daemon to let go of the GPUs"),
     "resume": Verb("exporter.cli.resume", "ask the running daemon to take the GPUs back"),
     "reload": Verb("exporter.cli.reload", "ask the running daemon to read its configuration again"),
+    "maintenance": Verb("exporter.cli.maintenance", "tell the running daemon that somebody works on this node, or does not any more"),
     "healthcheck": Verb("exporter.cli.healthcheck", "ask the running daemon whether it is healthy"),
     "completion": Verb("exporter.cli.completion", "completion script for bash, zsh or fish"),
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from exporter.config.duration import format_duration, parse_duration
 from exporter.model.address import parse_address
 from exporter.model.expected_links import expected_links
+from exporter.model.expected_ports import expected_port
 from exporter.model.link_capability import expected_link
 from exporter.model.quoted import escaped, shown
 
@@ -97,6 +98,12 @@ def _expected_nvlinks(text: str) -> str:
     return text
 
 
+def _expected_port(text: str) -> str:
+    pattern, _ = expected_port(_text(text))
+    _pattern(pattern)
+    return text
+
+
 def _url_path(text: str) -> str:
     if not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", text):
         raise ValueError(f"expected a path such as /metrics, got {shown(text)}")
@@ -112,6 +119,7 @@ ADDRESS = Kind("address", _address, show_text)
 PATTERN = Kind("pattern", _pattern, show_text)
 EXPECTED_LINK = Kind("expected link", _expected_link, show_text)
 EXPECTED_NVLINKS = Kind("expected NVLinks", _expected_nvlinks, show_text)
+EXPECTED_PORT = Kind("expected port", _expected_port, show_text)
 URL_PATH = Kind("URL path", _url_path, show_text)
 
 
@@ -136,6 +144,21 @@ def count(least: int, most: int, unit: str) -> Kind:
         return int(text)
 
     return Kind("number", parse, str, unit)
+
+
+def decimal(least: float, most: float) -> Kind:
+    """A number within bounds."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text) if re.fullmatch(r"[0-9.]{1,20}(?:[eE][-+]?[0-9]{1,3})?", text) else float("nan")
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most:
+            raise ValueError(f"expected a number from {least:g} to {most:g}, got {shown(text)}")
+        return value
+
+    return Kind("number", parse, lambda value: f"{float(str(value)):g}")
 
 
 def choice(*words: str) -> Kind:

@@ -3,8 +3,22 @@ all follow from it. Names in YAML are the field's, less the unit that Python car
 
 from dataclasses import dataclass, field
 
-from exporter.config.kinds import ADDRESS, BOOLEAN, EXPECTED_LINK, EXPECTED_NVLINKS, PATH, PATTERN, TEXT, URL_PATH, choice, count, list_of
+from exporter.config.kinds import (
+    ADDRESS,
+    BOOLEAN,
+    EXPECTED_LINK,
+    EXPECTED_NVLINKS,
+    EXPECTED_PORT,
+    PATH,
+    PATTERN,
+    TEXT,
+    URL_PATH,
+    choice,
+    count,
+    list_of,
+)
 from exporter.config.option import INTERVAL, Spelling, option
+from exporter.config.signal_options import Signals
 from exporter.config.source_options import Sources
 
 TIERS = ("aggregate", "basic", "standard", "full")
@@ -53,12 +67,15 @@ class Control:
     """The unix socket by which somebody on this machine tells the daemon what to do."""
 
     enabled: bool = option(
-        default=True, kind=BOOLEAN, doc="Make the control socket at all.", reason="On: release, resume and reload need it."
+        default=True,
+        kind=BOOLEAN,
+        doc="Make the control socket at all.",
+        reason="On: check, release, resume, reload and maintenance need it.",
     )
     socket: str = option(
         "/run/fabric-exporter/control.sock",
         PATH,
-        "The socket that carries release, resume and reload; whoever may write to it may ask for them.",
+        "The socket that carries check, release, resume, reload and maintenance; whoever may write to it may ask for them.",
         "RuntimeDirectory= of the systemd unit; mode 0660. Cannot be made: the daemon runs and says so. With --simulate none unless set.",
         Spelling("--control-socket"),
     )
@@ -87,6 +104,13 @@ class Expect:
         "PCIe links of which less is expected than both ends could do: PATTERN=SPEED,WIDTH, as in mlx5_.*=x8 or 0000:3b:00.0=16GT/s,x8. "
         "The pattern matches the whole name of a device or the PCI address of a bridge; the least of all that is known counts.",
         "Empty: what both ends of a link can do is what it should do.",
+    )
+    ports: tuple[str, ...] = option(
+        (),
+        list_of(EXPECTED_PORT),
+        "Rate and lanes that InfiniBand, RoCE and Ethernet ports should have, or that they should not be up at all: PATTERN=RATE,LANES or "
+        "PATTERN=off, as in mlx5_[0-7]=400Gb/s,x4. The pattern matches the whole name of a device; the first that matches counts.",
+        "Empty: the best that a port was ever seen at on this node, and what most of its sisters run at.",
     )
     nvlink: tuple[str, ...] = option(
         (),
@@ -231,11 +255,12 @@ class Config:
     sources: Sources = field(default_factory=Sources)
     expect: Expect = field(default_factory=Expect)
     topology: Topology = field(default_factory=Topology)
+    signals: Signals = field(default_factory=Signals)
     jobs: Jobs = field(default_factory=Jobs)
     exposition: Exposition = field(default_factory=Exposition)
     logging: Logging = field(default_factory=Logging)
     simulate: Simulate = field(default_factory=Simulate)
 
 
-NOT_YET = frozenset({"signals", "probes", "recorder"})
+NOT_YET = frozenset({"probes", "recorder"})
 """Sections that later versions bring: a file that has them was written for another version, not mistyped."""

@@ -165,6 +165,21 @@ class KernelLog:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuDirect:
+    """Whether RDMA devices can reach the memory of GPUs beside them without the CPU (GPUDirect RDMA), as far as files tell."""
+
+    enabled: bool = option(
+        default=True, kind=BOOLEAN, doc="Read this source at all.", reason="On: without it every transfer between nodes takes a detour."
+    )
+    normal_interval_s: float = option(
+        15.0, INTERVAL, "How often loaded modules are looked at.", "As often as Prometheus asks; two files for the whole node."
+    )
+    slow_interval_s: float = option(
+        300.0, INTERVAL, "How often PCI registers are looked at; not shorter than normal_interval.", "They change at a reboot."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
     """Where the hardware is read."""
 
@@ -180,3 +195,4 @@ class Sources:
     nvml: Nvml = field(default_factory=Nvml)
     nvlink: Nvlink = field(default_factory=Nvlink)
     kernel_log: KernelLog = field(default_factory=KernelLog)
+    gpudirect: GpuDirect = field(default_factory=GpuDirect)

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from exporter.exposition.selection import Selection
 from exporter.exposition.text import label_pairs
-from exporter.model.entity import Entity
-from exporter.model.metric import Metric
+from exporter.model.entity import Entity, Fabric, Link
+from exporter.model.metric import Metric, Tier
 from exporter.model.snapshot import Number, Reading, SeriesKey, metric_key
 
 _Found: TypeAlias = tuple[int, Entity, SeriesKey, Number]
@@ -55,13 +55,30 @@ def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: S
             else:
                 dropped["invalid"] = dropped.get("invalid", 0) + 1
             position += 1
-    wanted = [row for row in rows.values() if row.tier <= selection.tier and selection.wants_name(row.name)]
+    wanted = [row for row in rows.values() if _least_tier(row) <= selection.tier and selection.wants_name(row.name)]
     kept: dict[str, tuple[Series, ...]] = {}
     room = series_cap
     for row in sorted(wanted, key=lambda row: row.tier):
-        kept[row.key] = _of_row(row, found[row.key], room, dropped)
+        shown = found[row.key]
+        if row.nvlink_tier is not None or row.sick_tier is not None:
+            shown = [series for series in shown if _tier_of(row, series) <= selection.tier]
+        kept[row.key] = _of_row(row, shown, room, dropped)
         room -= len(kept[row.key])
     return Choice(tuple((row, kept[row.key]) for row in wanted if kept[row.key]), dropped)
+
+
+def _least_tier(row: Metric) -> Tier:
+    return min(row.tier, row.sick_tier if row.sick_tier is not None else row.tier)
+
+
+def _tier_of(row: Metric, series: _Found) -> Tier:
+    """The tier of one series of a row whose series differ."""
+    _, entity, _, value = series
+    if row.sick_tier is not None and value > 0:
+        return row.sick_tier
+    if row.nvlink_tier is not None and isinstance(entity, Link) and entity.fabric is Fabric.NVLINK:
+        return row.nvlink_tier
+    return row.tier
 
 
 def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:

@@ -15,6 +15,9 @@ class Fabric(Enum):
     EFA (AWS Elastic Fabric Adapter) is an RDMA device whose link layer the kernel calls Unknown: neither InfiniBand nor RoCE.
     """
 
+    __hash__ = object.__hash__
+    """As Role's (metric.py)."""
+
     NVLINK = "nvlink"
     C2C = "c2c"
     INFINIBAND = "infiniband"

@@ -18,6 +18,7 @@ GPU, SWITCH = "gpu", "switch"
 MAJORITY_MIN = 3
 """GPUs that a majority needs: of two that differ, either may be the sick one."""
 _EXPECTED = re.compile(r"(?P<pattern>.+)=(?:(?P<count>[0-9]{1,3})|\[(?P<links>[0-9,-]+)\])(?:@(?P<rate>[0-9]{1,7})MB/s)?")
+_RANGE = re.compile(r"(?P<first>[0-9]{1,3})(?:-(?P<last>[0-9]{1,3}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def expected_links(text: str) -> tuple[str, Expected]:
     expected."""
     match = _EXPECTED.fullmatch(text)
     links = _link_list(match["links"]) if match is not None and match["links"] else None
-    if match is None or links == frozenset():
+    if match is None or links == frozenset() or (match["rate"] and not int(match["rate"])):
         raise ValueError(f"expected PATTERN=COUNT or PATTERN=[LINKS], as in gpu.*=18@26562MB/s or gpu0=[0-3,6-9], got {shown(text)}")
     rate = int(match["rate"]) * BYTES_PER_S_PER_MB if match["rate"] else None
     return match["pattern"], Expected(len(links) if links else int(match["count"]), links, rate)
@@ -108,8 +109,9 @@ def _link_list(text: str) -> frozenset[int]:
     """Link numbers of `0-3,6`; none for text that is no such list."""
     found: set[int] = set()
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()) or (part.endswith("-")) or len(part) > 7:
+        match = _RANGE.fullmatch(part)
+        links = range(int(match["first"]), int(match["last"] or match["first"]) + 1) if match is not None else range(0)
+        if not links:
             return frozenset()
-        found.update(range(int(first), int(last or first) + 1))
+        found.update(links)
     return frozenset(found)

@@ -65,6 +65,9 @@ class Cadence(StrEnum):
 class Role(Enum):
     """What a number means to the rules, whatever its vendor calls it. Signals ask an entity for roles, never for names."""
 
+    __hash__ = object.__hash__
+    """Enum's own is Python code; members are single objects, and a key of many look-ups in each pass."""
+
     TX_BYTES = "tx_bytes"
     RX_BYTES = "rx_bytes"
     TX_BYTES_64 = "tx_bytes_64"
@@ -78,6 +81,16 @@ class Role(Enum):
     PHYSICAL_STATE = "physical_state"
     CAPACITY = "capacity"
     """Data bytes per second the link can carry now."""
+    SIGNALLING_RATE = "signalling_rate"
+    """Rate of a link's symbols: tells how it trained, not what it carries."""
+    POWER_STATE = "power_state"
+    """0 at full speed; anything else is saving power, not a fault."""
+    XIDS = "xids"
+    """The driver's own reports of errors, by number."""
+    PRESENCE = "presence"
+    """What an NVLink that is not active is: catalog/nvlink.py."""
+    EXPECTED_LANE_RATE = "expected_lane_rate"
+    EXPECTED_WIDTH = "expected_width"
     WIDTH = "width"
     LANE_RATE = "lane_rate"
     SYMBOL_ERRORS = "symbol_errors"
@@ -139,6 +152,10 @@ class Metric:
     cadence: Cadence = Cadence.NORMAL
     absent: str = ""
     captured: bool = True
+    nvlink_tier: Tier | None = None
+    """Tier of an NVLink's series, where a hundred links and more make a row too wide for the tier of ports."""
+    sick_tier: Tier | None = None
+    """Tier in which a series whose value is above 0 is shown already."""
 
     def __post_init__(self) -> None:
         problem = _name_problem(self)
@@ -148,7 +165,8 @@ class Metric:
     @property
     def own_labels(self) -> tuple[str, ...]:
         """Labels whose values stand in the SeriesKey, in order."""
-        return tuple(label for label in self.labels if label not in ENTITY_LABELS)
+        of_entity = ENTITY_LABELS if "device" in self.labels else ()  # a node counts its links by fabric: then that is no link's label
+        return tuple(label for label in self.labels if label not in of_entity)
 
 
 def _name_problem(row: Metric) -> str | None:

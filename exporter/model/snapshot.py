@@ -85,6 +85,8 @@ class SourceStatus:
     up: bool | None
     devices: int | None
     hung: tuple[str, ...] = ()
+    subjects: frozenset[str] = frozenset()
+    """Names of the devices that the newest scan found."""
     last_success_wall_s: float | None = None
     oldest_sample_monotonic_s: float | None = None
     duration_s: float | None = None

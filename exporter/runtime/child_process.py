@@ -1,5 +1,6 @@
 """The NVML child as a process: how it is started, ended and waited for. Knows no message and no driver."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,11 +28,11 @@ class ChildProcess(Protocol):
 
 
 def launch_child(descriptor: int) -> ChildProcess:
-    """A child on that end of a socket, in a session of its own: Ctrl-C in a terminal must not interrupt it within a call. Raises
-    OSError."""
+    """A child on that end of a socket, in a session of its own: Ctrl-C in a terminal must not interrupt it within a call. It looks for
+    modules where we do, never in the folder that we happen to be in (-P). Raises OSError."""
     return subprocess.Popen(  # noqa: S603  # our own module by our own interpreter
-        [sys.executable, "-m", MODULE, str(descriptor)], pass_fds=(descriptor,), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        start_new_session=True,
+        [sys.executable, "-P", "-m", MODULE, str(descriptor)], pass_fds=(descriptor,), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot
 from exporter.runtime.learned_nvlinks import LearnedNvlinks
 from exporter.runtime.worker import Worker, WorkerError
-from exporter.runtime.worker_messages import ReadRequest, ScanAnswer, ScanRequest
+from exporter.runtime.worker_messages import NotScanned, ReadRequest, ScanAnswer, ScanRequest
 from exporter.sources.nvlink import LOOKED_FOR, NodeFacts
 
 SOURCE = "nvlink"
@@ -62,6 +62,8 @@ class ChildSource:
         self._slots = slots
         self._learned = learned
         self._readers: dict[str, ChildReader] = {}
+        self._further: Mapping[str, str] = {}
+        """Names of GPUs that the bus does not show. Remembered: a fresh child that had to ask for them would for a moment know no GPU."""
         self.facts = NodeFacts()
         """As the newest scan tells."""
         self.trouble: WorkerError | None = None
@@ -84,7 +86,7 @@ class ChildSource:
         """One Snapshot for each of these readers and cadences, in order; a Fault in the place of each that did not come."""
         subjects = tuple(reader.subject for reader in readers)
         try:
-            snapshots, _ = self._worker.ask(ReadRequest(subjects, cadences))
+            snapshots = self._read(ReadRequest(subjects, cadences))
         except WorkerError as error:
             return [_missing(subject, cadence, error, wall_s, monotonic_s) for subject in subjects for cadence in cadences]
         if len(snapshots) == len(subjects) * len(cadences):
@@ -103,11 +105,24 @@ class ChildSource:
         if readers and enter(0):
             yield from self.read(readers, cadences, wall_s, monotonic_s)
 
+    def _read(self, request: ReadRequest) -> tuple[Snapshot, ...]:
+        """Ask. A child that was started since the last scan knows no GPU: have it scan, and ask once more. Raises WorkerError."""
+        snapshots, extra = self._worker.ask(request)
+        if isinstance(extra, NotScanned):
+            self._scan(dict(self._names()))
+            snapshots, extra = self._worker.ask(request)
+        if isinstance(extra, NotScanned):
+            raise WorkerError(Reason.DRIVER, "the process that asks the driver ended between two questions; it is asked again")
+        return snapshots
+
     def _scan(self, names: Mapping[str, str]) -> Snapshot:
         """Ask; if the driver shows GPUs that nobody has named yet, name them and ask once more. Raises WorkerError."""
+        names = {**self._further, **names}
         snapshots, answer = self._worker.ask(ScanRequest(names))
         if isinstance(answer, ScanAnswer) and answer.unnamed:
-            snapshots, answer = self._worker.ask(ScanRequest({**names, **self._slots([*names, *answer.unnamed])}))
+            names |= self._slots([*names, *answer.unnamed])
+            self._further = {**self._further, **{address: names[address] for address in answer.unnamed if address in names}}
+            snapshots, answer = self._worker.ask(ScanRequest(names))
         if not isinstance(answer, ScanAnswer):
             raise WorkerError(Reason.BUG, "the process that asks the driver gave no answer to a scan; this is a bug in fabric-exporter")
         self._learned.merge(answer.learned)

@@ -3,11 +3,15 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
+from exporter.model.snapshot import Snapshot
 from exporter.runtime.collect import DeviceReader, Source
 from exporter.runtime.reader_group import ReaderGroup
 from exporter.runtime.schedule import Beat, is_due
 
+NORMAL_ABSENCES = frozenset({Reason.ABSENT, Reason.UNSUPPORTED})
+"""Reasons that some healthy hardware has for ever."""
 GROUP_MIN = 2
 """Devices a group has, at least."""
 
@@ -51,6 +55,22 @@ def grouped(source: Source, devices: Collection[Device], group: Group | None) ->
     for device in joining:
         device.grouped = True
     return Group(ReaderGroup(source, members), beats, group.elapsed_s if group is not None else 0.0)
+
+
+def judge(device: Device, snapshot: Snapshot, *, brought: bool) -> None:
+    """A device fails at a cadence while its passes bring nothing but faults, of reasons that are not normal on some hardware; files that
+    rest bring no fault, so only numbers end it. The scan fails while it finds nobody and has such faults."""
+    if brought:
+        device.failing.discard(snapshot.feed.cadence)
+    elif any(fault.reason not in NORMAL_ABSENCES for fault in snapshot.faults):
+        device.failing.add(snapshot.feed.cadence)
+    elif device.reader is None:
+        device.failing.discard(snapshot.feed.cadence)
+
+
+def is_timeout(snapshot: Snapshot) -> bool:
+    """Nothing but that somebody did not answer in time."""
+    return not snapshot.readings and bool(snapshot.faults) and all(fault.reason is Reason.TIMEOUT for fault in snapshot.faults)
 
 
 def due_cadences(beats: Mapping[Cadence, Beat], now_s: float, also: Collection[Cadence]) -> tuple[Cadence, ...]:

@@ -7,10 +7,12 @@ another process) tells what is active, and learns from the answer what is known.
 import threading
 from collections.abc import Collection, Mapping
 
-from exporter.catalog.limits import LEARN_NVLINK_AFTER_S, LEARNED_GPUS_MAX, NVLINKS_MAX
+from exporter.catalog.limits import LEARN_NVLINK_AFTER_S, LEARNED_GPUS_MAX
 from exporter.runtime.state_file import StateFile
 
 FILE, VERSION = "learned-nvlinks.json", 1
+LINK_INDEX_MAX = 1024
+"""As many ports as a GPU is ever believed to have (gpu_links.py)."""
 
 
 class LearnedNvlinks:
@@ -86,4 +88,4 @@ def _known_of(document: Mapping[str, object]) -> dict[str, frozenset[int]]:
 
 
 def _is_link(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < NVLINKS_MAX
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LINK_INDEX_MAX

@@ -11,13 +11,11 @@ from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Snapshot, SourceStatus
 from exporter.runtime.collect import DeviceReader, Errand, Outcome, Source, close_reader, is_elsewhere
-from exporter.runtime.devices import Device, Group, due_cadences, grouped, is_unstretched
+from exporter.runtime.devices import Device, Group, due_cadences, grouped, is_timeout, is_unstretched, judge
 from exporter.runtime.log_once import FaultLog
 from exporter.runtime.reader_group import GROUP, ReaderGroup
 from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, stale_after_s
 
-NORMAL_ABSENCES = frozenset({Reason.ABSENT, Reason.UNSUPPORTED})
-"""Reasons that some healthy hardware has for ever."""
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
 
@@ -37,6 +35,7 @@ class Ledger:
     faults: dict[Reason, int] = field(default_factory=dict)
     last_success_wall_s: float | None = None
     scanned: bool = False
+    subjects: frozenset[str] = frozenset()
     scan_faults: tuple[Fault, ...] = ()
     """Of the newest scan: what it says again and again counts once."""
 
@@ -85,13 +84,13 @@ class Ledger:
         device = self.devices.get(subject)
         if device is None or device.reader is not reader:
             return  # the device left while it was being read
-        if device.hung:
-            device.hung = False
-            self.log.answers_again(self.source.name, subject or "scan", outcome.elapsed_s)
+        self._unflag([device], outcome, now_s)
         faulty = any(snapshot.faults for snapshot in outcome.snapshots)
         barren = faulty and reader is not None and not any(snapshot.readings for snapshot in outcome.snapshots)
         device.elapsed_s = outcome.elapsed_s
-        self._judge(device, outcome)
+        found = outcome.scan is not None and bool(outcome.scan.readers)
+        for snapshot in outcome.snapshots:
+            judge(device, snapshot, brought=found if reader is None else bool(snapshot.readings))
         device.plain = not faulty and self._is_quick(outcome.waited_s) and all(snapshot.readings for snapshot in outcome.snapshots)
         self._turn_beats(device, outcome, now_s, barren=barren)
         for snapshot in outcome.snapshots:
@@ -116,6 +115,23 @@ class Ledger:
             device.hung = True
             self._count((Fault(self.source.name, subject or "scan", Reason.TIMEOUT,
                                f"has not answered for {now_s - started_s:.1f} s; it is not waited for and its series leave"),))  # fmt: skip
+
+    def _unflag(self, devices: Iterable[Device], outcome: Outcome, now_s: float) -> None:
+        """Their errand came back, so they do not hang any more, unless another process was given up that has answered nothing. A scan that
+        hangs as well is tried again soon."""
+        if self._is_given_up(outcome):
+            return
+        for device in devices:
+            if device.hung:
+                device.hung = False
+                subject = device.reader.subject if device.reader is not None else "scan"
+                self.log.answers_again(self.source.name, subject, outcome.elapsed_s)
+                if self.devices[WHOLE].hung:
+                    self._scan_soon(now_s)
+
+    def _is_given_up(self, outcome: Outcome) -> bool:
+        """Whether another process was asked and did not answer in time: what that took, nobody worked."""
+        return is_elsewhere(self.source) and all(is_timeout(snapshot) for snapshot in outcome.snapshots)
 
     def let_go(self, busy: Mapping[tuple[str, str], float]) -> None:
         """Close readers of devices that left, once no thread is inside them."""
@@ -147,6 +163,7 @@ class Ledger:
             up=not hung and all_ok if self.scanned or hung else None,
             devices=len(self.devices) - 1 if self.scanned else None,
             hung=tuple(hung),
+            subjects=self.subjects,
             last_success_wall_s=self.last_success_wall_s,
             oldest_sample_monotonic_s=min(fast, default=None),
             duration_s=longest_s if self.scanned else None,
@@ -160,18 +177,6 @@ class Ledger:
         self.leaving += [device.reader for device in self.devices.values() if device.reader is not None]
         self.devices.clear()
         self.let_go(busy)
-
-    def _judge(self, device: Device, outcome: Outcome) -> None:
-        """A device fails at a cadence while its passes bring nothing but faults, of reasons that are not normal on some hardware; files
-        that rest bring no fault, so only numbers end it. The scan fails while it finds nobody and has such faults."""
-        found = outcome.scan is not None and bool(outcome.scan.readers)
-        for snapshot in outcome.snapshots:
-            grave = any(fault.reason not in NORMAL_ABSENCES for fault in snapshot.faults)
-            brought = found if device.reader is None else bool(snapshot.readings)
-            if grave and not brought:
-                device.failing.add(snapshot.feed.cadence)
-            elif brought or device.reader is None:
-                device.failing.discard(snapshot.feed.cadence)
 
     def _regroup(self) -> None:
         """Put plain devices of one rhythm together; take a group apart that was abandoned."""
@@ -197,21 +202,17 @@ class Ledger:
     def _absorb_group(self, reader: ReaderGroup, outcome: Outcome, now_s: float) -> None:
         group = self.group
         if reader.abandoned or group is None or group.reader is not reader:
-            held = self.devices.get(reader.subject)
-            if held is not None and held.hung:
-                held.hung = False
-                self.log.answers_again(self.source.name, reader.subject, outcome.elapsed_s)
+            self._unflag([held for held in (self.devices.get(reader.subject),) if held is not None], outcome, now_s)
             return  # what it brings is late, and the others have been read since
-        for member in reader.members:
-            if (device := self.devices.get(member.subject)) is not None and device.hung:
-                device.hung = False
-                self.log.answers_again(self.source.name, member.subject, outcome.elapsed_s)
-        group.elapsed_s = each_s = outcome.elapsed_s / len(reader.members)
+        self._unflag([self.devices[member.subject] for member in reader.members], outcome, now_s)
+        group.elapsed_s = each_s = 0.0 if self._is_given_up(outcome) else outcome.elapsed_s / len(reader.members)
         stale_s: dict[Cadence, float] = {}
         for cadence in outcome.errand.cadences:
             beat = group.beats[cadence] = after_pass(group.beats[cadence], now_s, each_s, barren=False)
             stale_s[cadence] = stale_after_s(beat)
         odd = [snapshot for snapshot in outcome.snapshots if snapshot.faults or not snapshot.readings]
+        for snapshot in outcome.snapshots:
+            judge(self.devices[snapshot.feed.subject], snapshot, brought=bool(snapshot.readings))
         self.newest.update(
             [(snapshot.feed, (snapshot, snapshot.monotonic_s + stale_s[snapshot.feed.cadence])) for snapshot in outcome.snapshots]
         )
@@ -230,7 +231,7 @@ class Ledger:
     def _turn_beats(self, device: Device, outcome: Outcome, now_s: float, *, barren: bool) -> None:
         """Give each cadence's beat its next time. A pass of several is shared out so: the quicker beats cost what they last cost alone,
         the slowest the rest."""
-        rest_s = outcome.elapsed_s
+        rest_s = 0.0 if self._is_given_up(outcome) else outcome.elapsed_s
         *quicker, slowest = outcome.errand.cadences
         for cadence in quicker:
             cost_s = min(device.beats[cadence].last_s or rest_s / 2, rest_s)
@@ -274,6 +275,7 @@ class Ledger:
             if gone.reader is not None:
                 self.leaving.append(gone.reader)
             self.newest = {feed: kept for feed, kept in self.newest.items() if feed.subject != subject}
+        self.subjects = frozenset(found)
         for subject, reader in found.items():
             if subject not in self.devices:
                 beats = {cadence: Beat(self.intervals.of(cadence), now_s) for cadence in reader.cadences}

@@ -18,6 +18,7 @@ from exporter.runtime.learned_nvlinks import LearnedNvlinks
 from exporter.runtime.snapshot_codec import Encoder
 from exporter.runtime.worker_messages import (
     ClosedError,
+    NotScanned,
     Parting,
     ReadRequest,
     ScanAnswer,
@@ -57,7 +58,8 @@ class Child:
             configured=setup.configured, full=setup.full, xid_events=setup.xid_events,
             with_processes=setup.with_processes,
         )  # fmt: skip
-        self._readers: dict[str, GpuReader] = {}
+        self._readers: dict[str, GpuReader] | None = None
+        """None until the first scan."""
         self._encoder = Encoder()
 
     def answer(self, request: object) -> bytes:
@@ -65,7 +67,7 @@ class Child:
         snapshots: tuple[Snapshot, ...] = ()
         extra: object = None
         if isinstance(request, ReadRequest):
-            snapshots = self._read(request)
+            snapshots, extra = self._read(request)
         elif isinstance(request, ScanRequest):
             snapshots, extra = self._scan(request)
         else:
@@ -74,14 +76,17 @@ class Child:
             extra = Parting(extra, *self.source.spent)
         return self._encoder.encode(snapshots, extra)
 
-    def _read(self, request: ReadRequest) -> tuple[Snapshot, ...]:
+    def _read(self, request: ReadRequest) -> tuple[tuple[Snapshot, ...], NotScanned | None]:
         """A Snapshot for each GPU and cadence; GPU by GPU, so that the times of one are close together."""
+        readers = self._readers
+        if readers is None:
+            return (), NotScanned()
         return tuple(
             reader.read(Cadence(cadence), time.time(), time.monotonic())
             for subject in request.subjects
-            if (reader := self._readers.get(subject)) is not None
+            if (reader := readers.get(subject)) is not None
             for cadence in request.cadences
-        )
+        ), None
 
     def _scan(self, request: ScanRequest) -> tuple[tuple[Snapshot, ...], ScanAnswer]:
         self._names.known = request.names
@@ -99,7 +104,10 @@ def _opened(setup: Setup) -> Nvml:
 
 def serve(sock: socket.socket) -> None:
     """Answer until the other end is gone or the driver is done with this process. Lets go of every GPU in the end."""
-    setup = receive_object(sock)
+    try:
+        setup = receive_object(sock)
+    except ClosedError:
+        return  # the daemon was gone, or had no use for us any more, before it said what to do
     if not isinstance(setup, Setup):
         raise TypeError("the first message must be a Setup")
     child = Child(setup)
@@ -113,7 +121,8 @@ def serve(sock: socket.socket) -> None:
 
 
 def _end(_number: int, _frame: object) -> None:
-    """Runs once the driver's call that was under way has come back."""
+    """Runs once the driver's call that was under way has come back. A second SIGTERM must not disturb letting go."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(0)
 
 

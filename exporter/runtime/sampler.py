@@ -2,11 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
 
 from exporter.catalog import limits
 from exporter.model.metric import Cadence
-from exporter.model.snapshot import Feed, Reading, Snapshot
+from exporter.model.snapshot import Feed, Reading, Snapshot, SourceStatus
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
 from exporter.runtime.collect import Outcome, Source, close_reader
@@ -21,16 +22,26 @@ WAVES_MAX = 2
 """Rounds of errands in one tick: the scan, then the devices it found."""
 
 
+class Observe(Protocol):
+    """Who makes more of what was seen: health (runtime/health.py)."""
+
+    def __call__(self, newest: Mapping[Feed, tuple[Snapshot, float]], statuses: Sequence[SourceStatus], wall_s: float,
+                 now_s: float) -> Snapshot:  # fmt: skip
+        """A Snapshot that is shown beside those of the sources."""
+        ...
+
+
 class Sampler:
     """Drives the sources of one daemon. `tick` does one beat; `start` runs ticks in a thread until `stop`, and a second thread that
     watches the first: if a read holds it, a successor goes on from the next tick, and the held one ends when the kernel lets go."""
 
     def __init__(self, sources: Sequence[tuple[Source, Intervals]], clock: Clock, executor: Executor, board: Board,
-                 own_readings: Callable[[], tuple[Reading, ...]] = tuple) -> None:  # fmt: skip
+                 own_readings: Callable[[], tuple[Reading, ...]] = tuple, observe: Observe | None = None) -> None:  # fmt: skip
         self._clock = clock
         self._executor = executor
         self._board = board
         self._own_readings = own_readings
+        self._observe = observe
         fault_log = FaultLog()
         self._ledgers = [Ledger(source, intervals, fault_log, groups=executor.takes_groups) for source, intervals in sources]
         shortest_s = min((intervals.fast_s for _, intervals in sources), default=limits.STALE_MIN_S)
@@ -121,5 +132,9 @@ class Sampler:
         for ledger in self._ledgers:
             newest |= ledger.newest
         statuses = tuple(ledger.status(now_s) for ledger in self._ledgers)
+        wall_s = self._clock.wall_s()
+        if self._observe is not None:
+            derived = self._observe(newest, statuses, wall_s, now_s)
+            newest[derived.feed] = derived, now_s + max(limits.STALE_INTERVALS * self._shortest_s, limits.STALE_MIN_S)
         readings = (*self._own_readings(), *status_readings(statuses, now_s))
-        self._board.publish(newest, statuses, readings, self._clock.wall_s(), now_s)
+        self._board.publish(newest, statuses, readings, wall_s, now_s)

@@ -20,6 +20,7 @@ from exporter.runtime.snapshot_codec import Decoder
 from exporter.runtime.worker_messages import ClosedError, Parting, Setup, receive, send_object
 
 log = logging.getLogger("fabric_exporter.worker")
+RELEASED = "the GPUs are released; `fabric-exporter resume` takes them back"
 END_S = 3.0
 """At the daemon's own end a child may take so long to finish its call; after that it is left to end by itself, which it will."""
 
@@ -64,6 +65,8 @@ class Worker:
         self._released = False
         self._closed = False
         self._stuck = False
+        self._dismissed: ChildProcess | None = None
+        """Whom we told to end: its end is no failure."""
         self.unknown_since_s: float | None = None
         """Since when the driver has said nothing but Unknown Error; None if it does not."""
         self.generation = 0
@@ -96,7 +99,7 @@ class Worker:
     def release(self) -> tuple[bool, str]:
         """End the child, so that no handle on a GPU is open; nothing is started until `resume`. Waits for a question under way, at most
         as long as that may take."""
-        self._released = True
+        self._released, self.unknown_since_s = True, None
         if self.child() is None:
             return True, "the GPUs are free: no process of ours holds them"
         asked = self._end_now(self._patience.answer_s)
@@ -112,8 +115,8 @@ class Worker:
         return True, "the GPUs are read again from the next pass on" if was else "the GPUs were not released; nothing to do"
 
     def restart(self) -> None:
-        """End the child; the next question starts one that is told what is so by then."""
-        self._end_now(self._patience.answer_s)
+        """Tell the child to end and wait for nothing; the next question sees it off and starts one that is told what is so by then."""
+        self._end_now(0.0)
         self._failures, self._not_before_s = 0, 0.0
 
     def close(self) -> None:
@@ -134,19 +137,16 @@ class Worker:
         if isinstance(extra, Parting):
             self._part(extra)
             extra = extra.last
-        elif self._failures and any(snapshot.readings for snapshot in snapshots):
+        elif any(snapshot.readings for snapshot in snapshots):
             self._failures, self.unknown_since_s = 0, None
         return snapshots, extra
 
     def _connected(self) -> socket.socket:
         """The socket of a child that lives; a new one if it may be started now. Raises WorkerError if not."""
         if self._released or self._closed:
-            raise WorkerError(Reason.RELEASED, "the GPUs are released; `fabric-exporter resume` takes them back")
-        if self._process is not None and self._socket is None:
-            if self._process.poll() is None:
-                raise _stuck_error(self._process.pid)
-            self._stuck, self._process = False, None
-            log.warning("the stuck process is gone source=nvlink")
+            raise WorkerError(Reason.RELEASED, RELEASED)
+        if self._process is not None and self._socket is None and not self._see_off(self._process):
+            raise _stuck_error(self._process.pid)
         if self._socket is not None:
             return self._socket
         if self._why is not None and self._clock.monotonic_s() < self._not_before_s:
@@ -164,6 +164,8 @@ class Worker:
             theirs.close()
         self.generation += 1
         self._socket, self._decoder = ours, Decoder()
+        if self._released or self._closed:  # since we looked, by another thread that saw no child; this one has opened nothing yet
+            raise self._bury()
         try:
             ours.settimeout(self._patience.answer_s)
             send_object(ours, self._setup())
@@ -179,20 +181,30 @@ class Worker:
         log.warning("the driver does not answer; ending the process that asks it source=nvlink elapsed_s=%g", self._patience.answer_s)
         detail = f"a call of the driver has not come back for {self._patience.answer_s:g} s; its process was ended"
         why = WorkerError(Reason.TIMEOUT, detail)
-        for number, wait_s in ((signal.SIGTERM, self._patience.term_s), (signal.SIGKILL, self._patience.kill_s)):
-            if ended(process, number, wait_s):
-                self._process = None
-                return self._postpone(why)
-        self._stuck = True
-        log.error("process %d is stuck in the driver and cannot be killed source=nvlink; GPUs are not read until it is gone", process.pid)
-        return _stuck_error(process.pid)
+        return self._postpone(why) if self._see_off(process) else _stuck_error(process.pid)
+
+    def _see_off(self, process: ChildProcess) -> bool:
+        """Up the ladder, once for each process that we have no use for any more; True if it is gone."""
+        ladder = ((signal.SIGTERM, self._patience.term_s), (signal.SIGKILL, self._patience.kill_s))
+        gone = process.poll() is not None if self._stuck else any(ended(process, number, wait_s) for number, wait_s in ladder)
+        if gone and self._stuck:
+            log.warning("the stuck process is gone source=nvlink")
+        elif not gone and not self._stuck:
+            log.error("process %d is stuck in the driver and cannot be killed source=nvlink; GPUs are not read until it is gone",
+                      process.pid)  # fmt: skip
+        self._stuck = not gone
+        if gone:
+            self._process = None
+        return gone
 
     def _bury(self) -> WorkerError:
         """The child ended by itself. Returns what to say."""
         process = self._process
         self._hang_up()
         if process is None or self._released or self._closed:
-            return WorkerError(Reason.RELEASED, "the GPUs are released; `fabric-exporter resume` takes them back")
+            return WorkerError(Reason.RELEASED, RELEASED)
+        if process is self._dismissed:
+            return WorkerError(Reason.RELEASED, "the process that asks the driver was told to end; the next pass starts another")
         ended(process, 0, self._patience.kill_s)
         self._process = None if process.poll() is not None else process
         detail = f"the process that asks the driver ended ({how_it_ended(process.poll())}); it is started again"
@@ -213,7 +225,9 @@ class Worker:
         now_s = self._clock.monotonic_s()
         self._not_before_s = now_s + wait_s
         self._why = why
-        if why.reason is Reason.UNKNOWN and self.unknown_since_s is None:
+        if why.reason is not Reason.UNKNOWN:
+            self.unknown_since_s = None
+        elif self.unknown_since_s is None:
             self.unknown_since_s = now_s
         return why
 
@@ -227,6 +241,7 @@ class Worker:
         process = self._process
         if process is None:
             return None
+        self._dismissed = process
         ended(process, signal.SIGTERM, wait_s)
         if self._turn.acquire(blocking=False):
             try:

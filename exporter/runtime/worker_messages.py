@@ -53,6 +53,10 @@ class ScanAnswer(NamedTuple):
     facts: NodeFacts
 
 
+class NotScanned(NamedTuple):
+    """Answer to a ReadRequest: this process is new and has not looked yet which GPUs there are."""
+
+
 class Parting(NamedTuple):
     """`extra` of a last message: the child ends itself, since only a fresh process may get an answer; why."""
 

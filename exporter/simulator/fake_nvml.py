@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from exporter.simulator.gpu_fields import Refused, answers_of, fails_whole, field_answer
+from exporter.simulator.field_plan import FieldPlan
+from exporter.simulator.gpu_fields import Refused, answers_of
 from exporter.simulator.nvlink_counters import Register
 from exporter.simulator.nvlink_wiring import PEER_SWITCH, FarEnd, Place
 from exporter.simulator.nvml_troubles import NvmlTroubles
@@ -102,7 +103,8 @@ class FakeNvml:
         if not self.is_open:
             raise NvmlError("nvmlDeviceGetHandleByIndex", NOT_OPEN)
         kept, session = tuple(pairs), self._session
-        return _Batch(kept, lambda: self._read(gpu, kept, session))
+        plan = FieldPlan(self.gpus, self._attached[gpu] if 0 <= gpu < len(self._attached) else 0, kept)
+        return _Batch(kept, lambda: self._read(gpu, plan, kept, session))
 
     def ask(self, gpu: int, question: DeviceQuestion) -> int:
         """MIG mode from Ampere on, bandwidth mode from Blackwell on."""
@@ -204,13 +206,12 @@ class FakeNvml:
         self.troubles.check(call, number)
         return number
 
-    def _read(self, index: int, pairs: Sequence[tuple[int, int]], session: int) -> Answers:
+    def _read(self, index: int, plan: FieldPlan, pairs: Sequence[tuple[int, int]], session: int) -> Answers:
         gpu = self._gpu("read", index)
-        if session != self._session or fails_whole(self.gpus, gpu, pairs):
-            raise NvmlError("nvmlDeviceGetFieldValues", INVALID_ARGUMENT)
-        moment = self.gpus.moment(gpu)
-        answers = [field_answer(self.gpus, moment, number, scope) for number, scope in pairs]
-        return answers_of(self.troubles.spoilt(gpu, pairs, answers))
+        failure = NvmlError("nvmlDeviceGetFieldValues", INVALID_ARGUMENT)
+        if session != self._session:
+            raise failure
+        return self.troubles.spoilt(gpu, pairs, plan.answers(failure))
 
     def _far_end(self, gpu: int, link: int) -> FarEnd:
         if link >= self.gpus.model(gpu).ports:

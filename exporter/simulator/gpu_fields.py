@@ -26,7 +26,7 @@ from exporter.simulator.gpu_models import (
     VERSION,
     GpuModel,
 )
-from exporter.simulator.nvlink_counters import NO_ERRORS, RAW_RATIO, counter_of
+from exporter.simulator.nvlink_counters import COUNTERS, NO_ERRORS, QUIET, RAW_RATIO, Counter, counter_of
 from exporter.simulator.nvlink_wiring import PEER_SWITCH, Place
 from exporter.simulator.simulated_gpus import INACTIVE, SLEEP, GpuMoment, SimulatedGpus
 from exporter.sources.nvml_session import INVALID_ARGUMENT, NOT_SUPPORTED, Answers
@@ -75,6 +75,16 @@ def field_answer(gpus: SimulatedGpus, moment: GpuMoment, number: int, scope: int
         shown = gpus.shown(gpu, number, scope)
         return _INVALID if scope >= model.c2c_links else _OF_C2C_LINK[number] if shown is None else shown
     return _UNSUPPORTED
+
+
+def moving_counter(gpus: SimulatedGpus, gpu: int, number: int, link: int) -> Counter | None:
+    """The counter behind an answer that may be another one each time; None for one that stands still while nobody meddles."""
+    model, counter = gpus.model(gpu), counter_of(number)
+    if number not in model.generation.link_fields or link >= model.ports or counter not in COUNTERS:
+        return None
+    if gpus.shown(gpu, number, link) is not None or (gpus.state(gpu, link) == INACTIVE and number in _ONLY_ACTIVE):
+        return None
+    return None if counter in QUIET and not gpus.is_meddled_with(gpu, link, counter) else counter
 
 
 def _of_gpu(gpus: SimulatedGpus, gpu: int, number: int) -> int | Refused:

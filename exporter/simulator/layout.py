@@ -11,7 +11,7 @@ from posixpath import relpath
 from exporter.simulator.archive import Entry, File, Symlink
 from exporter.simulator.gpus import gpu_entries, switch_entries
 from exporter.simulator.hcas import Hca
-from exporter.simulator.mlx5_statistics import statistics_path, statistics_text
+from exporter.simulator.mlx5_statistics import statistics, statistics_path, statistics_text
 from exporter.simulator.netdevs import Netdev, netdev_entries, nic_entries
 from exporter.simulator.pci_layout import Card, branch_entries
 from exporter.simulator.profiles import Profile
@@ -39,12 +39,23 @@ LIFESPAN_MS = 10
 _FIRST_INDEX = 2
 """The kernel's number of the first interface after the loopback."""
 _MELLANOX = "0x15b3"
+_CORES_PER_NODE = 56
 _INFINIBAND_CLASS, _ETHERNET_CLASS = "0x020700", "0x020000"
 
 
 def port_folder(hca: Hca) -> str:
     """Where the port's files really lie; `class/infiniband/<name>/ports/1` leads there."""
     return f"{_device_folder(hca)}/ports/1"
+
+
+def pci_folder(pci_path: tuple[str, ...]) -> str:
+    """Where the function at the end of a path from the root bus really lies; `bus/pci/devices/<address>` leads there."""
+    return "/".join(("devices", *pci_path))
+
+
+def hw_counters(hca: Hca) -> tuple[str, ...]:
+    """Names of the port's files in hw_counters/ that count."""
+    return HW_COUNTERS + ROCE_HW_COUNTERS if hca.link_layer == "Ethernet" else HW_COUNTERS
 
 
 def node_entries(profile: Profile) -> tuple[Entry, ...]:
@@ -60,11 +71,22 @@ def node_entries(profile: Profile) -> tuple[Entry, ...]:
     functions = (*(gpu_entries(gpu) for gpu in profile.gpus), *(switch_entries(switch) for switch in profile.switches))
     for entry in chain.from_iterable(functions):
         found.setdefault(entry.path, entry)
+    for entry in _cpu_entries(profile):
+        found[entry.path] = entry
     return tuple(found[path] for path in sorted(found))
 
 
+def _cpu_entries(profile: Profile) -> Iterator[Entry]:
+    """The CPUs of each NUMA node that has a device: cores first, then their second threads, as on a two-socket machine."""
+    nodes = sorted({hca.numa_node for hca in profile.hcas} | {gpu.numa_node for gpu in profile.gpus})
+    cores = _CORES_PER_NODE
+    for node in nodes:
+        threads = f"{node * cores}-{(node + 1) * cores - 1},{(len(nodes) + node) * cores}-{(len(nodes) + node + 1) * cores - 1}"
+        yield from _files(f"devices/system/node/node{node}", {"cpulist": threads})
+
+
 def _pci_folder(hca: Hca) -> str:
-    return "/".join(("devices", *hca.pci_path))
+    return pci_folder(hca.pci_path)
 
 
 def _device_folder(hca: Hca) -> str:
@@ -99,7 +121,7 @@ def _netdev(hca: Hca, index: int) -> Netdev:
 
 def _ethtool_entries(hca: Hca) -> Iterator[Entry]:
     if hca.link_layer == "Ethernet":
-        yield File(statistics_path(hca), statistics_text(hca, port_totals(hca, (), 0, 0), 0))
+        yield File(statistics_path(hca), statistics_text(statistics(hca, port_totals(hca, (), 0, 0), 0)))
 
 
 def _device_entries(hca: Hca) -> Iterator[Entry]:
@@ -121,7 +143,6 @@ def _device_entries(hca: Hca) -> Iterator[Entry]:
 def _port_entries(hca: Hca) -> Iterator[Entry]:
     folder = port_folder(hca)
     ethernet = hca.link_layer == "Ethernet"
-    hw_counters = HW_COUNTERS + ROCE_HW_COUNTERS if ethernet else HW_COUNTERS
     yield from _files(folder, {
         "state": "4: ACTIVE",
         "phys_state": "5: LinkUp",
@@ -134,7 +155,7 @@ def _port_entries(hca: Hca) -> Iterator[Entry]:
         "cap_mask": "0x00010000" if ethernet else "0xa751e848",
     })  # fmt: skip
     yield from _files(f"{folder}/counters", dict.fromkeys(COUNTERS, 0))
-    yield from _files(f"{folder}/hw_counters", {**dict.fromkeys(hw_counters, 0), "lifespan": LIFESPAN_MS})
+    yield from _files(f"{folder}/hw_counters", {**dict.fromkeys(hw_counters(hca), 0), "lifespan": LIFESPAN_MS})
     yield from _files(f"{folder}/gids", {"0": f"fe80:0000:0000:0000:{hca.node_guid}"})
     yield from _files(f"{folder}/gid_attrs/types", {"0": "RoCE v2" if ethernet else "IB/RoCE v1"})
     yield from _files(f"{folder}/gid_attrs/ndevs", {"0": hca.netdev})

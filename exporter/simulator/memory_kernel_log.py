@@ -69,6 +69,13 @@ class MemoryKernelLog:
             for _ in range(min(count, len(self._ring))):
                 self._ring.popleft()
 
+    def restart(self) -> None:
+        """The machine boots: an empty log whose records are numbered from 0, which nobody has open."""
+        with self._lock:
+            self._ring.clear()
+            self._next_sequence = 0
+            self._cursor = None
+
     def deny(self, code: int | None) -> None:
         """From now on opening and reading it fail with errno `code`; None ends it."""
         with self._lock:

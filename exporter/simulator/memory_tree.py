@@ -106,6 +106,20 @@ class MemoryTree:
             else:
                 as_kind(self._table.node(path), FileNode, errno.EISDIR, path).content = content
 
+    def rewrite(self, path: str, content: bytes) -> bool:
+        """Make a file that is there say `content`; kept handles see it. False, and nothing done, for a path with no file."""
+        with self._lock:
+            node = self._table.file_at(path)
+            if node is not None:
+                node.content = content
+            return node is not None
+
+    def content(self, path: str) -> bytes | None:
+        """What the file says, or would say if it did not fail; None if there is none. Counts as no call."""
+        with self._lock:
+            node = self._table.file_at(path)
+            return None if node is None else node.content
+
     def fail(self, path: str, code: int | None) -> None:
         """From now on reads of the file fail with errno `code`; None ends it. Raises OSError if there is no such file."""
         with self._lock:

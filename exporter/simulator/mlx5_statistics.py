@@ -1,9 +1,9 @@
 """What `ethtool -S` says of a simulated ConnectX port on Ethernet: PFC on priority 3 alone, wire and PHY counters, PCIe stalls.
 
-Names: torvalds/linux Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst. Pure: totals and time → text.
+Names: torvalds/linux Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst. Pure: totals and time → numbers and text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from exporter.simulator.hcas import Hca
 from exporter.simulator.traffic import NS_PER_S, PortTotals
@@ -33,13 +33,14 @@ def statistics_path(hca: Hca) -> str:
     return f"{FOLDER}/{hca.netdev}/statistics"
 
 
-def statistics_text(hca: Hca, totals: PortTotals, elapsed_s: float) -> bytes:
-    """The whole file after `elapsed_s` of virtual time."""
-    lines = (f"     {name}: {number}\n" for name, number in _statistics(hca, totals, elapsed_s))
+def statistics_text(numbers: Iterable[tuple[str, int]]) -> bytes:
+    """The whole file with these numbers."""
+    lines = [f"     {name}: {number}\n" for name, number in numbers]
     return ("NIC statistics:\n" + "".join(lines)).encode()
 
 
-def _statistics(hca: Hca, totals: PortTotals, elapsed_s: float) -> Iterator[tuple[str, int]]:
+def statistics(hca: Hca, totals: PortTotals, elapsed_s: float) -> Iterator[tuple[str, int]]:
+    """Each statistic of a healthy port after `elapsed_s` of virtual time, in the driver's order."""
     sides = (
         ("rx", totals.received_packets, totals.received_bytes, totals.transmitted_packets),
         ("tx", totals.transmitted_packets, totals.transmitted_bytes, totals.received_packets),

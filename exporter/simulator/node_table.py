@@ -10,6 +10,8 @@ from exporter.simulator.archive import Directory, Entry, File, Refusal, Symlink
 
 LINKS_MAX = 40
 """Links followed in one path before ELOOP (MAXSYMLINKS, torvalds/linux include/linux/namei.h)."""
+FOLLOWED_MAX = 100_000
+"""Paths remembered; a reader that makes up others must not fill the memory."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,12 +52,23 @@ class NodeTable:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {"": FolderNode()}
+        self._followed: dict[str, str] = {}
+        """Where paths with links in them lead, until anything comes or goes."""
 
     def node(self, path: str) -> FileNode | FolderNode:
         """What `path` leads to. Raises OSError: ENOENT, ENOTDIR, ELOOP."""
         node = self._nodes[self.canonical(path)]
         assert not isinstance(node, Symlink)  # noqa: S101 - a canonical path ends in no link
         return node
+
+    def file_at(self, path: str) -> FileNode | None:
+        """The file that `path` leads to; None if there is none."""
+        node = self._nodes.get(path)  # nearly always a canonical path
+        if isinstance(node, FileNode):
+            return node
+        place = self.found(path)
+        node = self._nodes[place] if place is not None else None
+        return node if isinstance(node, FileNode) else None
 
     def leaving(self, path: str) -> tuple[str, ...]:
         """The places that go when a device goes: what `path` leads to and each link that leads into it; a dangling link alone.
@@ -73,6 +86,14 @@ class NodeTable:
         """`path` without links. Raises OSError: ENOENT, ENOTDIR, ELOOP."""
         if not isinstance(self._nodes.get(path), Symlink | None):
             return path
+        known = self._followed.get(path)
+        if known is None:
+            if len(self._followed) > FOLLOWED_MAX:
+                self._followed.clear()
+            known = self._followed[path] = self._follow(path)
+        return known
+
+    def _follow(self, path: str) -> str:
         here, ahead, followed = "", path.split("/")[::-1], 0
         while ahead:
             name = ahead.pop()
@@ -130,12 +151,14 @@ class NodeTable:
             return place
         if name in {"", ".", ".."} or place in self._nodes:
             raise tree_error(errno.EEXIST, path)
+        self._followed.clear()
         as_kind(self._nodes[folder], FolderNode, errno.ENOTDIR, path).names[name] = None
         self._nodes[place] = node
         return place
 
     def drop(self, place: str) -> None:
         """Remove a canonical path and all below it; handles kept of the files are dead from now on."""
+        self._followed.clear()
         above, _, name = place.rpartition("/")
         folder = self._nodes[above]
         if isinstance(folder, FolderNode):

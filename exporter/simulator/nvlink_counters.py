@@ -94,10 +94,10 @@ _NAMED: Mapping[int, LinkQuestion] = {
     RECOVERIES: LinkQuestion.RECOVERY,
     CRC_ERRORS: LinkQuestion.CRC_FLIT,
 }
-_QUIET: tuple[Counter, ...] = (
+QUIET: frozenset[Counter] = frozenset({
     LinkQuestion.REPLAY, LinkQuestion.RECOVERY, LinkQuestion.CRC_DATA, LinkQuestion.ECC_DATA, *PACKET_ERRORS,
     *(Register(number) for number in (1, 2, *range(101, 112), 302, 303, 305, 306, 307, 1001)),
-)  # fmt: skip
+})  # fmt: skip
 """Those that stay 0 on a healthy link."""
 
 
@@ -133,6 +133,6 @@ COUNTERS: Mapping[Counter, Callable[[LinkMoment], int]] = {
     Register(201): lambda at: at.sent_bytes // _BYTES_PER_WAIT_TICK,
     Register(301): lambda at: at.bits // _CODEWORD_BITS,
     Register(304): lambda at: at.bits // _CODEWORD_BITS,
-    **dict.fromkeys(_QUIET, lambda _: 0),
+    **dict.fromkeys(QUIET, lambda _: 0),
 }
 """Every counter and what it says."""

@@ -6,10 +6,10 @@ on profile, seed and time alone.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from exporter.simulator.nvlink_traffic import far_place, rail_share, sender_to, sent_bytes, shared_out, weights
+from exporter.simulator.nvlink_traffic import far_place, rail_share, sender_to, shared_out, weights
 from exporter.simulator.nvlink_wiring import Place, links_of
 from exporter.simulator.profiles import Profile
-from exporter.simulator.traffic import Flow
+from exporter.simulator.traffic import Flow, PortTraffic
 
 
 class NvlinkLoads:
@@ -18,9 +18,8 @@ class NvlinkLoads:
     def __init__(self, profile: Profile, seed: int, flows: tuple[Flow, ...]) -> None:
         gpus = range(len(profile.gpus))
         self._profile = profile
-        self._seed = seed
-        self._flows = flows
         self._shares = tuple(rail_share(profile, gpu) for gpu in gpus)
+        self._rails = tuple(PortTraffic(share.rail, flows, seed) for share in self._shares)
         self._senders = tuple(sender_to(profile, gpu) for gpu in gpus)
         self._sending = [_Meter(seed, gpu, links_of(profile.nvlinks, gpu), "sent") for gpu in gpus]
         self._receiving = [_Meter(seed, gpu, links_of(profile.nvlinks, gpu), "received") for gpu in gpus]
@@ -46,7 +45,8 @@ class NvlinkLoads:
             self._receiving[gpu].carry_over(carrying, self._total(sender, elapsed_s))
 
     def _total(self, gpu: int, elapsed_s: float) -> int:
-        return sent_bytes(self._shares[gpu], self._flows, self._seed, elapsed_s)
+        share = self._shares[gpu]
+        return share.bytes_within(self._rails[gpu].sent(elapsed_s)) if len(share.group) > 1 else 0
 
 
 class _Meter:
@@ -56,15 +56,20 @@ class _Meter:
         self.links = links
         self._weights = dict(zip(links, weights(seed, gpu, links, direction), strict=True))
         self._carrying = tuple(links)
+        self._portions = [self._weights[link] for link in links]
         self._before = dict.fromkeys(links, 0)
         self._since = 0
 
     def at(self, total: int) -> dict[int, int]:
         """Bytes of each link once the GPU has sent so many."""
-        parts = shared_out(max(0, total - self._since), [self._weights[link] for link in self._carrying])
-        return {**self._before, **{link: self._before[link] + part for link, part in zip(self._carrying, parts, strict=True)}}
+        parts = shared_out(max(0, total - self._since), self._portions)
+        shown = dict(self._before)
+        for link, part in zip(self._carrying, parts, strict=True):
+            shown[link] += part
+        return shown
 
     def carry_over(self, carrying: Collection[int], total: int) -> None:
         self._before = self.at(total)
         self._since = total
         self._carrying = tuple(link for link in self.links if link in carrying)
+        self._portions = [self._weights[link] for link in self._carrying]

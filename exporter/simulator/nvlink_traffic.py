@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from exporter.simulator.hcas import Hca, Use, ndr_rail
 from exporter.simulator.nvlink_wiring import PEER_SWITCH, Place, group_of
 from exporter.simulator.profiles import Profile
-from exporter.simulator.traffic import Flow, key_of, noise, transmitted_bytes
+from exporter.simulator.traffic import Flow, PortTraffic, key_of, noise
 
 _WEIGHT, _SPREAD = 10_000, 100
 """Bytes of one round on one link: 1 % more or less, and less than a packet or two, so that a link is never far from its share."""
@@ -47,7 +47,7 @@ def rail_share(profile: Profile, gpu: int) -> RailShare:
 
 def sent_bytes(share: RailShare, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> int:
     """Bytes that the GPU has sent over all its links after that time; they never fall. Raises ValueError for a negative time."""
-    return share.bytes_within(transmitted_bytes(share.rail, flows, seed, elapsed_s)) if len(share.group) > 1 else 0
+    return share.bytes_within(PortTraffic(share.rail, flows, seed).sent(elapsed_s)) if len(share.group) > 1 else 0
 
 
 def sender_to(profile: Profile, gpu: int) -> int | None:

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from exporter.simulator.gpu_fields import Refused
-from exporter.sources.nvml_session import NvmlError
+from exporter.sources.nvml_session import Answers, NvmlError
 
 _Key = TypeVar("_Key")
 
@@ -20,6 +19,8 @@ class NvmlTroubles:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
         self.before_call: Callable[[str, int | None], None] | None = None
+        self.gone: int | None = None
+        """While set, every call fails with this nvmlReturn: there is no driver to answer."""
         self._calls_failing: dict[tuple[str, int | None], int] = {}
         self._fields_failing: dict[tuple[int, int | None, int | None], int] = {}
 
@@ -36,6 +37,8 @@ class NvmlTroubles:
         self.calls[call] += 1
         if self.before_call is not None:
             self.before_call(call, index)
+        if self.gone is not None:
+            raise NvmlError(call, self.gone)
         self.check(call, None)
 
     def check(self, call: str, gpu: int | None) -> None:
@@ -44,14 +47,12 @@ class NvmlTroubles:
         if code is not None:
             raise NvmlError(call, code)
 
-    def spoilt(self, gpu: int, pairs: Sequence[tuple[int, int]], answers: Sequence[int | Refused]) -> Sequence[int | Refused]:
+    def spoilt(self, gpu: int, pairs: Sequence[tuple[int, int]], answers: Answers) -> Answers:
         """The answers less those that are refused."""
         if not self._fields_failing:
             return answers
-        return [
-            answer if (code := self._field_code(number, gpu, link)) is None else Refused(code)
-            for (number, link), answer in zip(pairs, answers, strict=True)
-        ]
+        codes = {at: self._field_code(number, gpu, link) for at, (number, link) in enumerate(pairs)}
+        return Answers(answers.numbers, {**answers.refused, **{at: code for at, code in codes.items() if code is not None}})
 
     def _field_code(self, number: int, gpu: int, link: int) -> int | None:
         wanted = ((number, gpu, link), (number, gpu, None), (number, None, link), (number, None, None))

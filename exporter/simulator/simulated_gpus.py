@@ -13,7 +13,7 @@ from typing import NamedTuple
 from exporter.model.expected_links import BYTES_PER_S_PER_MB
 from exporter.model.gpu_fabric import STATE_COMPLETED
 from exporter.simulator.gpu_models import GpuModel
-from exporter.simulator.nvlink_counters import COUNTERS, Counter, LinkMoment
+from exporter.simulator.nvlink_counters import COUNTERS, Counter, LinkMoment, counter_of
 from exporter.simulator.nvlink_loads import NvlinkLoads
 from exporter.simulator.nvlink_traffic import far_place
 from exporter.simulator.nvlink_wiring import Place
@@ -63,11 +63,13 @@ class SimulatedGpus:
 
     def __init__(self, profile: Profile, seed: int, now_s: Callable[[], float], flows: tuple[Flow, ...] = TRAINING) -> None:
         self.profile = profile
+        self.seed = seed
+        self.version = 0
+        """Another one after each change by those who meddle with links and numbers: what stood still until then may say something else."""
         self.lost: set[int] = set()
         self.absent: set[int] = set()
         self.processes: dict[int, tuple[int, ...]] = {}
         self.fabric = {number: facts for number in range(len(profile.gpus)) if (facts := _fabric(profile, number)) is not None}
-        self._seed = seed
         self._now_s = now_s
         self._lock = threading.RLock()
         self._loads = NvlinkLoads(profile, seed, flows)
@@ -84,10 +86,14 @@ class SimulatedGpus:
         """Its product."""
         return self.profile.gpus[gpu].model
 
+    def rate_bytes_per_s(self, gpu: int) -> int:
+        """Of the symbols of its links."""
+        return self.model(gpu).rate_mb_per_s * BYTES_PER_S_PER_MB
+
     def facts(self, gpu: int) -> GpuFacts:
         """Who it is: the UUID depends on profile, number and seed."""
         one = self.profile.gpus[gpu]
-        name = uuid.uuid5(_UUIDS, f"{self.profile.name}/{self._seed}/{gpu}")
+        name = uuid.uuid5(_UUIDS, f"{self.profile.name}/{self.seed}/{gpu}")
         return GpuFacts(f"GPU-{name}", one.pci, one.model.product, one.module_id)
 
     def platform(self, gpu: int) -> PlatformFacts | None:
@@ -115,13 +121,17 @@ class SimulatedGpus:
             return None
         with self._lock:
             zero = self._zeros.get((moment.gpu, link, counter), 0) if self._zeros else 0
-            return self._raw(moment, link, counter) - zero
+            return max(0, self._raw(moment, link, counter) - zero)  # a moment may be from before the reset
 
     def shown(self, gpu: int, number: int, link: int | None) -> int | None:
         """What somebody wants a field to say, of that link or of all; None if nobody does."""
         if not self._shown:
             return None
         return self._shown.get((gpu, link, number), self._shown.get((gpu, None, number)))
+
+    def is_meddled_with(self, gpu: int, link: int, counter: Counter) -> bool:
+        """Whether anybody has added to the counter or reset it."""
+        return (gpu, link, counter) in self._ramps or (gpu, link, counter) in self._zeros
 
     def take_xids(self) -> list[tuple[int, int]]:
         """(GPU, Xid) of the events since the last call."""
@@ -135,6 +145,7 @@ class SimulatedGpus:
         """Put a wired link, and its far end where that is a GPU, into a state. Only an active link carries traffic: the GPU's others take
         over. Raises KeyError for a port that leads nowhere."""
         with self._lock:
+            self.version += 1
             near = Place(gpu, link)
             if near not in self._states:
                 raise KeyError(near)
@@ -146,28 +157,49 @@ class SimulatedGpus:
     def set_partitioned(self, gpu: int, *, on: bool) -> None:
         """Turn MIG on or off: the GPU's links are then reported as inactive, those of the others stay. Traffic goes on where it can."""
         with self._lock:
+            self.version += 1
             (self._partitioned.add if on else self._partitioned.discard)(gpu)
             self._carry_over(gpu)
 
     def add_errors(self, gpu: int, link: int, counter: Counter, *, per_second: float = 0, at_once: int = 0) -> None:
-        """From now on the counter grows by so many a second more than on a healthy link, `at_once` immediately; 0 ends it and what was
-        counted stays."""
+        """From now on the counter (a field id will do) grows by so many a second more than on a healthy link, `at_once` immediately; 0 ends
+        it and what was counted stays. Raises KeyError for a counter that is none."""
+        one = counter_of(counter) if isinstance(counter, int) else counter
+        if one not in COUNTERS:
+            raise KeyError(counter)
         with self._lock:
             elapsed_ns = self.moment(gpu).elapsed_ns
-            key = (gpu, link, counter)
+            key = (gpu, link, one)
             before = self._ramps[key].at(elapsed_ns) if key in self._ramps else 0
             self._ramps[key] = _Ramp(before + at_once, per_second, elapsed_ns)
+            self.version += 1
+
+    def set_counter(self, gpu: int, link: int, counter: Counter, value: int) -> None:
+        """Make it say this now; it goes on counting from there. Raises KeyError for a counter that is none."""
+        one = counter_of(counter) if isinstance(counter, int) else counter
+        if one not in COUNTERS:
+            raise KeyError(counter)
+        with self._lock:
+            self._zeros[gpu, link, one] = self._raw(self.moment(gpu), link, one) - value
+            self.version += 1
+
+    def reset_link(self, gpu: int, link: int) -> None:
+        """All counters of one link start anew."""
+        with self._lock:
+            moment = self.moment(gpu)
+            self._zeros |= {(gpu, link, counter): self._raw(moment, link, counter) for counter in COUNTERS}
+            self.version += 1
 
     def reset_counters(self, gpu: int) -> None:
         """All its counters start anew, as after a GPU reset."""
         with self._lock:
-            moment = self.moment(gpu)
             for link in range(self.model(gpu).ports):
-                self._zeros |= {(gpu, link, counter): self._raw(moment, link, counter) for counter in COUNTERS}
+                self.reset_link(gpu, link)
 
     def show(self, gpu: int, number: int, value: int | None, link: int | None = None) -> None:
-        """Make a field that is no counter say `value`, on one link or all; None ends it."""
+        """Make a field say `value` and nothing else, on one link or all; None ends it."""
         with self._lock:
+            self.version += 1
             if value is None:
                 self._shown.pop((gpu, link, number), None)
             else:
@@ -188,8 +220,7 @@ class SimulatedGpus:
 
     def _raw(self, moment: GpuMoment, link: int, counter: Counter) -> int:
         """Healthy counts and added errors, never reset."""
-        rate = self.model(moment.gpu).rate_mb_per_s * BYTES_PER_S_PER_MB
-        at = LinkMoment(self._seed, moment.gpu, link, moment.elapsed_ns, rate, moment)
+        at = LinkMoment(self.seed, moment.gpu, link, moment.elapsed_ns, self.rate_bytes_per_s(moment.gpu), moment)
         ramp = self._ramps.get((moment.gpu, link, counter)) if self._ramps else None
         return COUNTERS[counter](at) + (ramp.at(moment.elapsed_ns) if ramp is not None else 0)
 

@@ -6,6 +6,7 @@ step on all rails, both ways) and writes a checkpoint to storage now and then; l
 
 import zlib
 from dataclasses import dataclass
+from math import inf, isinf
 
 from exporter.simulator.hcas import Hca, Use
 
@@ -25,6 +26,10 @@ SYMBOL_ERROR_EVERY_NS = 12 * 3600 * NS_PER_S
 """One symbol error in twelve hours; a bit error ratio of 1e-15 would be 17 at NDR (1e-15 × 4e11 bit/s × 43,200 s)."""
 
 
+BURST_SPREAD = 1.07
+"""How much longer than usual a burst may be, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bursts:
     """Every `period_s` one burst of about `busy_s` at `load` of line rate, beginning at `begin_s` of the period.
@@ -39,20 +44,22 @@ class Bursts:
     load: float
 
     def __post_init__(self) -> None:
-        if not (self.begin_s >= 0 and self.busy_s > 0 and self.begin_s + self.busy_s * 1.07 <= self.period_s):
-            raise ValueError(f"a burst of {self.busy_s} s from {self.begin_s} s on does not fit into {self.period_s} s")
+        if not (self.begin_s >= 0 and self.busy_s > 0 and self.begin_s + self.busy_s * BURST_SPREAD <= self.period_s):
+            raise ValueError(f"a burst of {self.busy_s:g} s from {self.begin_s:g} s on does not fit into {self.period_s:g} s")
         if not 0 < self.load <= 1:
             raise ValueError(f"load {self.load} is not a share of line rate")
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Bursts in one direction of every port of one use."""
+    """Bursts in one direction of every port of one use, from one time to another; they keep the step of the node's whole life."""
 
     name: str
     use: Use
     bursts: Bursts
     transmits: bool
+    begins_s: float = 0.0
+    ends_s: float = inf
 
 
 def training(
@@ -90,34 +97,48 @@ class PortTotals:
     cnp_handled: int
 
 
+class PortTraffic:
+    """What one port carries by these flows: totals as a function of time alone. Keeps what makes the next answer about the same
+    burst cheap. Safe for several threads."""
+
+    def __init__(self, hca: Hca, flows: tuple[Flow, ...], seed: int) -> None:
+        courses = [(flow, _FlowCourse(flow, hca, seed)) for flow in flows if flow.use is hca.use]
+        self._sending = [course for flow, course in courses if flow.transmits]
+        self._receiving = [course for flow, course in courses if not flow.transmits]
+        self._is_ethernet = hca.link_layer == "Ethernet"
+        self._symbol_key = key_of(seed, hca.name, "symbol")
+
+    def sent(self, elapsed_s: float) -> int:
+        """Bytes sent after that time. Raises ValueError for a negative time."""
+        now_ns = nanoseconds(elapsed_s)
+        return sum([course.bytes(now_ns) for course in self._sending])
+
+    def totals(self, elapsed_s: float) -> PortTotals:
+        """All totals after that time, resolved to nanoseconds. Raises ValueError for a negative time."""
+        now_ns = nanoseconds(elapsed_s)
+        sent = sum([course.bytes(now_ns) for course in self._sending])
+        received = sum([course.bytes(now_ns) for course in self._receiving])
+        multicast = now_ns // MULTICAST_EVERY_NS
+        data_out, data_in = sent // PACKET_BYTES, received // PACKET_BYTES
+        marked = data_out // PACKETS_PER_ECN_MARK if self._is_ethernet else 0
+        return PortTotals(
+            transmitted_bytes=sent,
+            received_bytes=received,
+            transmitted_packets=data_out + data_in // PACKETS_PER_ACK + multicast,
+            received_packets=data_in + data_out // PACKETS_PER_ACK + multicast,
+            multicast_packets=multicast,
+            wait_ticks=sent // BYTES_PER_WAIT_TICK,
+            symbol_errors=rare(SYMBOL_ERROR_EVERY_NS, self._symbol_key, now_ns),
+            write_requests=received // BYTES_PER_REQUEST,
+            ecn_marked=marked,
+            cnp_sent=marked // 2,
+            cnp_handled=data_out // PACKETS_PER_CNP if self._is_ethernet else 0,
+        )
+
+
 def port_totals(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> PortTotals:
-    """Totals of the port of `hca` after `elapsed_s` of virtual time, resolved to nanoseconds. Raises ValueError for a negative time."""
-    now_ns = nanoseconds(elapsed_s)
-    sent = transmitted_bytes(hca, flows, seed, elapsed_s)
-    received = sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and not flow.transmits)
-    multicast = now_ns // MULTICAST_EVERY_NS
-    data_out, data_in = sent // PACKET_BYTES, received // PACKET_BYTES
-    ethernet = hca.link_layer == "Ethernet"
-    marked = data_out // PACKETS_PER_ECN_MARK if ethernet else 0
-    return PortTotals(
-        transmitted_bytes=sent,
-        received_bytes=received,
-        transmitted_packets=data_out + data_in // PACKETS_PER_ACK + multicast,
-        received_packets=data_in + data_out // PACKETS_PER_ACK + multicast,
-        multicast_packets=multicast,
-        wait_ticks=sent // BYTES_PER_WAIT_TICK,
-        symbol_errors=rare(SYMBOL_ERROR_EVERY_NS, key_of(seed, hca.name, "symbol"), now_ns),
-        write_requests=received // BYTES_PER_REQUEST,
-        ecn_marked=marked,
-        cnp_sent=marked // 2,
-        cnp_handled=data_out // PACKETS_PER_CNP if ethernet else 0,
-    )
-
-
-def transmitted_bytes(hca: Hca, flows: tuple[Flow, ...], seed: int, elapsed_s: float) -> int:
-    """The first of the totals alone. Raises ValueError for a negative time."""
-    now_ns = nanoseconds(elapsed_s)
-    return sum(_flow_bytes(flow, hca, seed, now_ns) for flow in flows if flow.use is hca.use and flow.transmits)
+    """Totals of the port of `hca` after `elapsed_s` of virtual time. Raises ValueError for a negative time."""
+    return PortTraffic(hca, flows, seed).totals(elapsed_s)
 
 
 def nanoseconds(elapsed_s: float) -> int:
@@ -127,25 +148,44 @@ def nanoseconds(elapsed_s: float) -> int:
     return round(elapsed_s * NS_PER_S)
 
 
-def _flow_bytes(flow: Flow, hca: Hca, seed: int, now_ns: int) -> int:
-    """Bytes of all whole bursts so far and of the one under way."""
-    bursts = flow.bursts
-    index, phase_ns = divmod(now_ns, round(bursts.period_s * NS_PER_S))
-    rate = int(bursts.load * hca.line_bytes_per_s)
-    before, after = (_bytes_before(number, flow, hca, seed, rate) for number in (index, index + 1))
-    busy_ns = max(0, phase_ns - round(bursts.begin_s * NS_PER_S))
-    return min(before + rate * busy_ns // NS_PER_S, after)
+class _FlowCourse:
+    """One flow of one port along time."""
 
+    __slots__ = ("_begin_ns", "_bursts", "_first_ns", "_keys", "_last_ns", "_missed", "_period_ns", "_rate", "_share")
 
-def _bytes_before(index: int, flow: Flow, hca: Hca, seed: int, rate: int) -> int:
-    """Bytes of the first `index` bursts: an even share each, plus noise that depends on the index alone, so nothing is summed up.
+    def __init__(self, flow: Flow, hca: Hca, seed: int) -> None:
+        bursts = flow.bursts
+        self._period_ns, self._begin_ns = round(bursts.period_s * NS_PER_S), round(bursts.begin_s * NS_PER_S)
+        self._rate = int(bursts.load * hca.line_bytes_per_s)
+        self._share = int(self._rate * bursts.busy_s)
+        self._keys = key_of(seed, "", flow.name), key_of(seed, hca.name, flow.name)
+        self._first_ns = nanoseconds(flow.begins_s)
+        self._last_ns = None if isinf(flow.ends_s) else nanoseconds(flow.ends_s)
+        self._bursts = (-1, 0, 0)
+        self._missed = self._carried(self._first_ns) if self._first_ns else 0
 
-    Successive values differ by the even share ±(5 + 1) % (noise lies within 0 … 1), hence always grow.
-    """
-    share = int(rate * flow.bursts.busy_s)
-    together = 5 * noise(key_of(seed, "", flow.name), index)
-    alone = noise(key_of(seed, hca.name, flow.name), index)
-    return index * share + (share * (together + alone) // 100 >> 32 if index else 0)
+    def bytes(self, now_ns: int) -> int:
+        """Bytes of all whole bursts so far and of the one under way, within the flow's time."""
+        if now_ns <= self._first_ns:
+            return 0
+        return self._carried(now_ns if self._last_ns is None else min(now_ns, self._last_ns)) - self._missed
+
+    def _carried(self, now_ns: int) -> int:
+        index, phase_ns = divmod(now_ns, self._period_ns)
+        known, before, after = self._bursts
+        if known != index:
+            before, after = self._before(index), self._before(index + 1)
+            self._bursts = (index, before, after)
+        busy_ns = phase_ns - self._begin_ns
+        return min(before + self._rate * busy_ns // NS_PER_S, after) if busy_ns > 0 else before
+
+    def _before(self, index: int) -> int:
+        """Bytes of the first `index` bursts: an even share each, plus noise that depends on the index alone, so nothing is summed up.
+
+        Successive values differ by the even share ±(5 + 1) % (noise lies within 0 … 1), hence always grow.
+        """
+        together, alone = self._keys
+        return index * self._share + (self._share * (5 * noise(together, index) + noise(alone, index)) // 100 >> 32 if index else 0)
 
 
 def rare(every_ns: int, key: int, now_ns: int) -> int:

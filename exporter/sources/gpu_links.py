@@ -16,6 +16,7 @@ from exporter.catalog.nvlink_fields import (
     REGISTERS,
     STATE_FAMILY,
     UNSHIFTED_PORT,
+    Family,
     Field,
 )
 from exporter.model.entity import Fabric, Link
@@ -24,7 +25,16 @@ from exporter.model.snapshot import Number, Reading, SeriesKey
 from exporter.sources.fault_list import FaultList
 from exporter.sources.field_family import END_OF_GPU, WITHOUT, FamilyPass, FamilyReader, Refusal
 from exporter.sources.link_readings import LinkReadings
-from exporter.sources.nvml_session import WHOLE_GPU, LinkQuestion, Nvml, NvmlError, reason_of_code, words_of_code
+from exporter.sources.nvml_session import (
+    NO_PERMISSION,
+    UNKNOWN_ERROR,
+    WHOLE_GPU,
+    LinkQuestion,
+    Nvml,
+    NvmlError,
+    reason_of_code,
+    words_of_code,
+)
 
 _CALLS: tuple[tuple[LinkQuestion, SeriesKey], ...] = (
     (LinkQuestion.REPLAY, (ERRORS.key, "replay")),
@@ -66,43 +76,55 @@ class GpuLinks:
     def read(self, cadence: Cadence, faults: FaultList) -> list[Reading]:
         """A Reading for each link with numbers of that cadence; FAST looks at the states first. Numbers that did not come are Faults."""
         ports = self.look()
-        if not ports:
-            return []
-        passes: list[FamilyPass] = []
-        if cadence is Cadence.FAST:
-            passes.append(self._read_states(ports))
-        active = tuple(port for port in ports if self.states.get(port))
-        for reader in self._families:
-            if reader.family.cadence is cadence and reader.family is not STATE_FAMILY:
-                reader.probe(ports, active)
-                one = reader.read(active if reader.family.spares_inactive else ports)
-                passes += [one] if one is not None else []
-        if cadence is Cadence.NORMAL:
-            passes += self._read_calls(ports) + self._read_registers(active, faults)
+        passes = [self._read_states(ports)] if ports and cadence is Cadence.FAST else []
+        if self.states:
+            passes += self._read_numbers(cadence, ports, faults)
         for one in passes:
             self._blame(one, faults)
         return self._readings[cadence].of(passes)
 
+    def _read_numbers(self, cadence: Cadence, ports: tuple[int, ...], faults: FaultList) -> list[FamilyPass]:
+        """Everything but the states, of links whose states were told."""
+        passes: list[FamilyPass] = []
+        active = tuple(port for port in ports if self.states.get(port))
+        for reader in self._families:
+            if reader.family.cadence is cadence and reader.family is not STATE_FAMILY:
+                reader.probe(ports, active)
+                if reader.family is LEGACY_ERRORS and self._tells(PACKET_ERRORS):
+                    continue
+                one = reader.read(active if reader.family.spares_inactive else ports)
+                passes += [one] if one is not None else []
+        if cadence is Cadence.NORMAL:
+            passes += self._read_calls(ports, active) + self._read_registers(active, faults)
+        return passes
+
     def _read_states(self, ports: tuple[int, ...]) -> FamilyPass:
-        """Each port's state by the field, which tells sleep and disabled traffic, or by the call where the driver lacks it."""
+        """Each port's state by the field, which tells sleep and disabled traffic, or by the call where the driver lacks it. Raises
+        NvmlError if all it says is that it does not know."""
         reader = self._families[0]
         reader.probe(ports, ())
         one = reader.read(ports) or self._states_by_call(ports)
         self.states = {port: int(state) for at, (port, state) in enumerate(zip(ports, one.numbers, strict=True)) if at not in one.refused}
         self.active = frozenset(port for port, state in self.states.items() if state in (ACTIVE, ASLEEP))
+        if not self.states and all(refusal.code == UNKNOWN_ERROR for refusal in one.refused.values()):
+            raise NvmlError("state of the NVLinks", UNKNOWN_ERROR)
         return one
 
     def _states_by_call(self, ports: tuple[int, ...]) -> FamilyPass:
         numbers, refused = self._asked_by_call([(port, LinkQuestion.STATE, _STATE_FIELD) for port in ports])
         return FamilyPass(ports, (STATE.key,), numbers, refused)
 
-    def _read_calls(self, ports: tuple[int, ...]) -> list[FamilyPass]:
-        """Errors by the old call, where no field tells any: fields came with later drivers, the call with Pascal."""
-        told = [reader for reader in self._families if reader.family in (LEGACY_ERRORS, PACKET_ERRORS) and reader.fields]
-        if told:
+    def _tells(self, family: Family) -> bool:
+        """Whether the GPU answered any field of it."""
+        return any(reader.fields for reader in self._families if reader.family is family)
+
+    def _read_calls(self, ports: tuple[int, ...], active: tuple[int, ...]) -> list[FamilyPass]:
+        """Errors by the old call, where no field tells any: fields came with later drivers, the call with Pascal. Which kinds there are an
+        active link says; as long as there is none, none is asked for."""
+        if self._tells(LEGACY_ERRORS) or self._tells(PACKET_ERRORS):
             return []
-        if self._calls is None:
-            self._calls = tuple(call for call in _CALLS if self._knows(ports[0], call[0]))
+        if self._calls is None and active:
+            self._calls = tuple(call for call in _CALLS if self._knows(active[0], call[0]))
         if not self._calls:
             return []
         asked = [(port, question, Field(0, key)) for port in ports for question, key in self._calls]
@@ -128,8 +150,9 @@ class GpuLinks:
         refused = {at: Refusal(active[at // len(keys)], fields[at % len(keys)], code) for at, code in answers.refused.items()}
         return [FamilyPass(active, keys, answers.numbers, refused)]
 
-    def _known_registers(self, port: int, faults: FaultList) -> tuple[tuple[int, SeriesKey], ...]:
-        """Registers that the driver tells; none, and a Fault, where it tells them only to root."""
+    def _known_registers(self, port: int, faults: FaultList) -> tuple[tuple[int, SeriesKey], ...] | None:
+        """Registers that the driver tells; none, and a Fault, where it tells them only to root; None, and a Fault, if it has to be asked
+        again."""
         found: list[tuple[int, SeriesKey]] = []
         for number, key in (*REGISTERS, *(FULL_REGISTERS if self._full else ())):
             try:
@@ -139,7 +162,8 @@ class GpuLinks:
                     raise
                 if error.code not in WITHOUT:
                     faults.add(self._name, error.reason, f"port registers (transmit wait, link downs): {words_of_code(error.code)}")
-                return ()  # the call as a whole: no register would fare better
+                settled = error.code in WITHOUT or error.code == NO_PERMISSION
+                return () if settled else None  # the call as a whole: no register would fare better
             if refused.get(0, 0) not in WITHOUT:
                 found.append((number, key))
         return tuple(found)
@@ -161,7 +185,7 @@ class GpuLinks:
         try:
             answers = self._nvml.batch(self._index, [(LINK_COUNT, WHOLE_GPU)]).read()
         except NvmlError as error:
-            if error.code in END_OF_GPU:
+            if error.code in END_OF_GPU or error.code == UNKNOWN_ERROR:
                 raise
             return NVLINKS_MAX
         return NVLINKS_MAX if answers.refused else min(int(answers.numbers[0]), 1024)

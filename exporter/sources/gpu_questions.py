@@ -39,7 +39,8 @@ class Questions:
         """Whole numbers of these fields in one call, of the GPU or of one of its links, by field; those it does not have are missing and
         not asked for again."""
         asked = [number for number in numbers if f"field {number}" not in self._without]
-        answers = self.ask(f"fields {numbers}", nvml.batch(gpu, [(number, scope) for number in asked]).read, faults) if asked else None
+        pairs = [(number, scope) for number in asked]
+        answers = self.ask(f"fields {numbers}", lambda: nvml.batch(gpu, pairs).read(), faults) if asked else None
         if answers is None:
             return {}
         for at, code in answers.refused.items():

@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from exporter.catalog import gpu as rows
-from exporter.catalog.nvlink import INFO as LINK_INFO
-from exporter.catalog.nvlink import PEER_TYPES, PRESENCE, PRESENCE_DOWN, PRESENCE_MIG, PRESENCE_UNKNOWN, PRESENCE_UNWIRED, VERSIONS
-from exporter.catalog.nvlink_fields import (
-    C2C_BANDWIDTH,
-    C2C_COUNT,
-    C2C_ERRORS,
-    C2C_POWER,
-    C2C_STATUS,
-    CONNECTED_COUNT,
-    PEER_LINK,
-    RECOVERY_ACTION,
-    VERSION,
+from exporter.catalog.nvlink import (
+    ASLEEP,
+    PEER_TYPES,
+    PRESENCE,
+    PRESENCE_DOWN,
+    PRESENCE_MIG,
+    PRESENCE_UNKNOWN,
+    PRESENCE_UNWIRED,
+    TRAFFIC_DISABLED,
+    VERSIONS,
 )
+from exporter.catalog.nvlink import INFO as LINK_INFO
+from exporter.catalog.nvlink_fields import C2C_COUNT, CHIP_TO_CHIP, CONNECTED_COUNT, PEER_LINK, RECOVERY_ACTION, VERSION
 from exporter.model.entity import Device, Fabric, Link
 from exporter.model.expected_links import Expectation, is_expected
 from exporter.model.expected_links import GpuLinks as LinksNow
@@ -29,9 +29,21 @@ from exporter.model.metric import Cadence
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
+from exporter.sources.field_family import WITHOUT, FamilyReader
 from exporter.sources.gpu_links import GpuLinks
 from exporter.sources.gpu_questions import Questions
-from exporter.sources.nvml_session import DeviceQuestion, FabricFacts, GpuFacts, LinkQuestion, Nvml, NvmlError, PlatformFacts
+from exporter.sources.link_readings import LinkReadings
+from exporter.sources.nvml_session import (
+    DeviceQuestion,
+    FabricFacts,
+    GpuFacts,
+    LinkQuestion,
+    Nvml,
+    NvmlError,
+    PlatformFacts,
+    reason_of_code,
+    words_of_code,
+)
 
 SOURCE = "nvlink"
 NO_PEER = "ffffffff:ff:ff.0"
@@ -40,11 +52,13 @@ _C2C_LINK_MAX = 32
 
 
 class GpuReader:
-    """`subject` is the GPU's slot name. `on_trouble` is told each error that ended a pass. Not thread-safe."""
+    """`subject` is the GPU's slot name. `on_pass` is told after each pass, by UUID, which error ended it, None if none did. Not
+    thread-safe."""
 
     cadences = (Cadence.FAST, Cadence.NORMAL, Cadence.SLOW)
 
-    def __init__(self, nvml: Nvml, index: int, name: str, facts: GpuFacts, *, full: bool, on_trouble: Callable[[NvmlError], None]) -> None:
+    def __init__(self, nvml: Nvml, index: int, name: str, facts: GpuFacts, *, full: bool,
+                 on_pass: Callable[[str, NvmlError | None], None]) -> None:  # fmt: skip
         self.subject = name
         self.index = index
         self.facts = facts
@@ -57,15 +71,18 @@ class GpuReader:
         self._nvml = nvml
         self._device = Device(name)
         self._questions = Questions(name)
-        self._c2c = tuple(Questions(f"{name}/c2c/{link}") for link in range(_C2C_LINK_MAX))
+        self._c2c = FamilyReader(nvml, index, CHIP_TO_CHIP)
+        self._c2c_links: tuple[int, ...] | None = None
+        self._c2c_readings = LinkReadings({link: Link(Fabric.C2C, name, str(link)) for link in range(_C2C_LINK_MAX)})
         self._fabric: FabricFacts | None = None
-        self._on_trouble = on_trouble
+        self._on_pass = on_pass
         self._feeds = {cadence: Feed(SOURCE, name, cadence) for cadence in Cadence}
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """One pass. Never raises for the driver's trouble."""
         faults = FaultList(SOURCE)
         readings: tuple[Reading, ...] = ()
+        ended_by: NvmlError | None = None
         try:
             if cadence is Cadence.FAST:
                 readings = self._fast(faults)
@@ -75,7 +92,8 @@ class GpuReader:
                 readings = self._slow(faults)
         except NvmlError as error:
             faults.add(self.subject, error.reason, str(error))
-            self._on_trouble(error)
+            ended_by = error
+        self._on_pass(self.facts.uuid, ended_by)
         return Snapshot(self._feeds[cadence], wall_s, monotonic_s, readings, tuple(faults.faults))
 
     def close(self) -> None:
@@ -111,9 +129,9 @@ class GpuReader:
         return tuple(readings)
 
     def _presence(self, port: int, state: int) -> int:
-        """What a link that is not active is."""
+        """What a link that is not active is. A state that this program does not know says nothing."""
         if state:
-            return state
+            return state if state in (ASLEEP, TRAFFIC_DISABLED) else PRESENCE_UNKNOWN
         if self.mig_on_node:
             return PRESENCE_MIG
         expected = self.expectation.expected
@@ -148,19 +166,20 @@ class GpuReader:
         return values
 
     def _chip_to_chip(self, faults: FaultList) -> list[Reading]:
-        """Links to the Grace CPU, on a superchip."""
-        count = self._questions.fields(self._nvml, self.index, (C2C_COUNT,), faults).get(C2C_COUNT, 0)
-        readings: list[Reading] = []
-        for link in range(min(count, _C2C_LINK_MAX)):
-            asked = (C2C_STATUS, C2C_BANDWIDTH, C2C_POWER, *C2C_ERRORS)
-            answers = self._c2c[link].fields(self._nvml, self.index, asked, faults, scope=link)
-            values: dict[SeriesKey, Number] = {}
-            for number, row in ((C2C_STATUS, rows.C2C_STATUS), (C2C_BANDWIDTH, rows.C2C_BANDWIDTH), (C2C_POWER, rows.C2C_POWER)):
-                if number in answers:
-                    values[row.key] = answers[number] * row.scale
-            values |= {(rows.C2C_ERRORS.key, kind): answers[number] for number, kind in C2C_ERRORS.items() if number in answers}
-            readings += [Reading(Link(Fabric.C2C, self.subject, str(link)), values)] if values else []
-        return readings
+        """Links to the Grace CPU, on a superchip: counted once, then all of them in one call."""
+        if self._c2c_links is None:
+            count = self._questions.fields(self._nvml, self.index, (C2C_COUNT,), faults).get(C2C_COUNT)
+            if count is None:
+                return []
+            self._c2c_links = tuple(range(min(count, _C2C_LINK_MAX)))
+        self._c2c.probe(self._c2c_links, self._c2c_links)
+        one = self._c2c.read(self._c2c_links)
+        if one is None:
+            return []
+        for link, field, code in one.refused.values():
+            if code not in WITHOUT:  # a link that is not up has no bandwidth, and that is no fault
+                faults.add(f"{self.subject}/c2c/{link}", reason_of_code(code), f"field {field.number}: {words_of_code(code)}")
+        return self._c2c_readings.of([one])
 
     def _slow(self, faults: FaultList) -> tuple[Reading, ...]:
         facts, nvml, index = self.facts, self._nvml, self.index

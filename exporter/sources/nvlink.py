@@ -4,7 +4,7 @@ Knows when the session is opened and what a scan says of the node as a whole; a 
 UUID and PCI address, never by its index, which changes when another is lost.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -15,9 +15,10 @@ from exporter.model.expected_links import Expectation, Expected, expectation
 from exporter.model.fault import Reason
 from exporter.model.gpu_slots import in_pci_order
 from exporter.model.metric import Cadence
-from exporter.model.quoted import printable
+from exporter.model.quoted import printable, shown
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
+from exporter.sources.field_family import WITHOUT
 from exporter.sources.gpu_questions import Questions
 from exporter.sources.gpu_reader import SOURCE, GpuReader
 from exporter.sources.nvml_session import (
@@ -25,16 +26,17 @@ from exporter.sources.nvml_session import (
     GPU_IS_LOST,
     LIBRARY_NOT_FOUND,
     PROCESS_WIDE,
+    UNKNOWN_ERROR,
     GpuFacts,
     Nvml,
     NvmlError,
     words_of_code,
 )
+from exporter.sources.pci_text import ADDRESS
 from exporter.sources.xid_events import XidEvents
 
 NO_DRIVER = frozenset({DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND})
 LOST = frozenset({GPU_IS_LOST, 16, 28})
-
 
 LOOKED_FOR = "GPUs of the NVIDIA driver, through libnvidia-ml.so.1"
 NO_GPU = "the NVIDIA driver is loaded and shows no GPU"
@@ -108,6 +110,8 @@ class NvlinkSource:
         self._readers: dict[str, GpuReader] = {}
         self._questions = Questions("node")
         self._xids = XidEvents(nvml, wanted=xid_events)
+        self._unknown: set[str] = set()
+        """GPUs whose last pass ended in an unknown error, by UUID."""
         self._seen: dict[str, str] = {}
         """Every GPU that was seen since the start: name by UUID."""
 
@@ -152,7 +156,7 @@ class NvlinkSource:
                 continue
             reader = before.get(facts.uuid)
             if reader is None or (reader.index, reader.subject) != (index, name):
-                reader = GpuReader(self._nvml, index, name, facts, full=self._full, on_trouble=self._trouble)
+                reader = GpuReader(self._nvml, index, name, facts, full=self._full, on_pass=self._after_pass)
                 reader.get_to_know()
             self._readers[facts.uuid] = reader
         self._miss(faults)
@@ -161,16 +165,26 @@ class NvlinkSource:
         """Who answers at each index; one that is lost and was known keeps what is known of it."""
         known = {reader.index: reader.facts for reader in self._readers.values()}
         found: dict[int, GpuFacts] = {}
+        silent: list[NvmlError] = []
         for index in range(self._count):
             try:
-                found[index] = self._nvml.facts(index)
+                facts = self._nvml.facts(index)
             except NvmlError as error:
                 if error.code in PROCESS_WIDE:
                     raise
+                silent.append(error)
                 if index in known:
                     found[index] = known[index]
                 else:
                     faults.add(f"GPU with index {index}", error.reason, words_of_code(error.code))
+                continue
+            oddity = _oddity(facts, found.values())
+            if oddity is None:
+                found[index] = facts
+            else:
+                faults.add(f"GPU with index {index}", Reason.PARSE, f"{oddity}; it is left out")
+        if silent and len(silent) == self._count and all(error.code == UNKNOWN_ERROR for error in silent):
+            raise silent[0]
         return found
 
     def _miss(self, faults: FaultList) -> None:
@@ -215,7 +229,7 @@ class NvlinkSource:
         except NvmlError as error:
             if error.code in PROCESS_WIDE:
                 raise
-            if error.code not in LOST:
+            if error.code not in LOST | WITHOUT:
                 faults.add(reader.subject, error.reason, f"processes: {words_of_code(error.code)}")
             return None
 
@@ -229,17 +243,37 @@ class NvlinkSource:
                     raise
         return any(modes)
 
+    def _after_pass(self, uuid: str, error: NvmlError | None) -> None:
+        """One GPU's unknown error is its own; that of all of them is a container that lost its devices."""
+        if error is None:
+            self._unknown.discard(uuid)
+        elif error.code != UNKNOWN_ERROR:
+            self._trouble(error)
+        else:
+            self._unknown.add(uuid)
+            if self._unknown.issuperset(self._readers):
+                self._trouble(error)
+
     def _trouble(self, error: NvmlError) -> None:
-        if self.spent is None and error.code in PROCESS_WIDE | NO_DRIVER:
+        if self.spent is None and error.code in PROCESS_WIDE | NO_DRIVER | {UNKNOWN_ERROR}:
             self.spent = error.reason, str(error)
 
     def _leave(self) -> None:
         self._readers = {}
+        self._unknown.clear()
         self.facts = NodeFacts()
         self._questions = Questions("node")
         if self._is_open:
             self._is_open = False
             self._nvml.close()
+
+
+def _oddity(facts: GpuFacts, others: Iterable[GpuFacts]) -> str | None:
+    """Why a GPU cannot be told from others by its address and UUID; None if it can."""
+    if not ADDRESS.fullmatch(facts.pci):
+        return f"the driver gives {shown(facts.pci)} for its PCI address"
+    same = [other for other in others if facts.pci == other.pci or facts.uuid == other.uuid]
+    return f"the driver gives it the PCI address or UUID of another GPU, at {same[0].pci}" if same else None
 
 
 def _expected(found: Expectation, *, hidden: bool) -> dict[SeriesKey, Number]:

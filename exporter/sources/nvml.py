@@ -91,8 +91,7 @@ class Pynvml:
             module_id: int | None = int(_call("nvmlDeviceGetModuleId", handle))
         except NvmlError:
             module_id = None
-        return GpuFacts(str(_call("nvmlDeviceGetUUID", handle)), sysfs_address(_text(pci.busId)), str(_call("nvmlDeviceGetName", handle)),
-                        module_id)  # fmt: skip
+        return GpuFacts(str(_call("nvmlDeviceGetUUID", handle)), _address(pci), str(_call("nvmlDeviceGetName", handle)), module_id)
 
     def batch(self, gpu: int, pairs: Sequence[tuple[int, int]]) -> FieldBatch:
         """A field call over an array that is laid out once."""
@@ -116,7 +115,7 @@ class Pynvml:
 
     def peer_pci(self, gpu: int, link: int) -> str:
         """The far end."""
-        return sysfs_address(_text(_call("nvmlDeviceGetNvLinkRemotePciInfo", self._handle(gpu), link).busId))
+        return _address(_call("nvmlDeviceGetNvLinkRemotePciInfo", self._handle(gpu), link))
 
     def port_counters(self, gpu: int, wanted: Sequence[tuple[int, int]]) -> Answers:
         """One call for all of them."""
@@ -194,13 +193,13 @@ class Pynvml:
                     self._watched[ctypes.cast(handle, ctypes.c_void_p).value or 0] = gpu
 
     def xids(self) -> Sequence[tuple[int, int]]:
-        """Until the driver says there are no more."""
+        """Until the driver says there are no more, or fails: what came before that is told first."""
         found: list[tuple[int, int]] = []
         while self._events is not None and len(found) < EVENTS_MAX:
             try:
                 event = _call("nvmlEventSetWait_v2", self._events, 0)
             except NvmlError as error:
-                if error.code == TIMEOUT:
+                if error.code == TIMEOUT or found:
                     break
                 raise
             gpu = self._watched.get(ctypes.cast(event.device, ctypes.c_void_p).value or 0)
@@ -237,6 +236,8 @@ def _call(name: str, *arguments: Any) -> Any:
         return _wrapper(name)(*arguments)
     except pynvml.NVMLError as error:
         raise NvmlError(name, int(error.value)) from None
+    except UnicodeDecodeError as error:
+        return _text(error.object)  # the binding insists on UTF-8; a GPU with a broken name is still a GPU
 
 
 def _wrapper(name: str) -> Callable[..., Any]:
@@ -257,6 +258,14 @@ def _function(name: str) -> Any:
         return pynvml._nvmlGetFunctionPointer(name)  # noqa: SLF001  # through pynvml's handle of the library; it offers no other way
     except pynvml.NVMLError as error:
         raise NvmlError(name, int(error.value)) from None
+
+
+def _address(pci: Any) -> str:
+    """As sysfs writes it; what is no address comes back as it is."""
+    try:
+        return sysfs_address(_text(pci.busId))
+    except UnicodeDecodeError as error:
+        return _text(error.object)
 
 
 def _text(value: bytes | str) -> str:

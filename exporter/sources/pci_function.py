@@ -1,7 +1,7 @@
 """Reads one PCI function: link state and AER statistics now, what it can do and who it is now and then. Knows no other function."""
 
 from exporter.catalog.limits import AER_SIZE_BYTES, READ_SIZE_BYTES
-from exporter.catalog.pcie import AER_FILES, ERRORS, SPEED, WIDTH
+from exporter.catalog.pcie import AER_FILES, ERRORS, SEVERITIES, SPEED, WIDTH
 from exporter.model.fault import Reason
 from exporter.model.link_capability import UNKNOWN, Capability
 from exporter.model.snapshot import Number, SeriesKey
@@ -98,6 +98,7 @@ class FunctionReader:
             faults.add(f"{self._folder}/{name}", Reason.PARSE, "holds something else than lines of a name and a count")
             return {}
         values: dict[SeriesKey, Number] = {(ERRORS.key, severity, kind): count for kind, count in counts.items()}
+        values[SEVERITIES.key, severity] = sum(counts.values())
         self._memo[name] = (raw, values)
         return values
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from exporter.model.snapshot import Reading
 from exporter.model.xid import EventKey, EventKind, Tally
 from exporter.sources.fault_list import FaultList
-from exporter.sources.nvml_session import PROCESS_WIDE, Nvml, NvmlError, words_of_code
+from exporter.sources.nvml_session import FUNCTION_NOT_FOUND, PROCESS_WIDE, Nvml, NvmlError, words_of_code
 from exporter.sources.xid_readings import event_readings
 
 
@@ -43,6 +43,7 @@ class XidEvents:
         except NvmlError as error:
             self._watches = False  # one lost GPU ends the whole set; the next session has a set of its own
             self._blame(error, faults)
+            return ()
         return event_readings(self._tallies, {name: name for name in names.values()}, ())
 
     def _count(self, key: EventKey, wall_s: float) -> None:
@@ -52,4 +53,5 @@ class XidEvents:
     def _blame(self, error: NvmlError, faults: FaultList) -> None:
         if error.code in PROCESS_WIDE:
             raise error
-        faults.add("events", error.reason, f"Xid events: {words_of_code(error.code)}")
+        if error.code != FUNCTION_NOT_FOUND:
+            faults.add("events", error.reason, f"Xid events: {words_of_code(error.code)}")

@@ -173,10 +173,10 @@ def paired(plans: Plans, feeds: Iterable[Feed2]) -> dict[Link, View]:
 
 def _in_order(older: Snapshot, newest: Snapshot) -> list[Mapping[SeriesKey, Number] | None]:
     """The older values of each entity of the newest, in its order; None for one that was not there."""
-    if len(older.readings) == len(newest.readings) and all(
-        [one[0] is other[0] for one, other in zip(older.readings, newest.readings, strict=True)]
-    ):
-        return [values for _, values in older.readings]
+    if len(older.readings) == len(newest.readings):
+        same = [one[0] is other[0] for one, other in zip(older.readings, newest.readings, strict=True)]
+        if all(same):
+            return [values for _, values in older.readings]
     found = dict(older.readings)
     return [found.get(entity) for entity, _ in newest.readings]
 

@@ -39,6 +39,13 @@ def status_of(pid: int, name: str) -> int:
     return int({key: value for key, _, value in lines}[name].split()[0])
 
 
+def resident_bytes(pid: int) -> tuple[int, int]:
+    """(RSS, PSS) of a process: its pages, and the same with each shared page divided among those who share it. Raises OSError."""
+    lines = (line.split() for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
+    found = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
+    return found["Rss"], found["Pss"]
+
+
 class Scraper:
     """Scrapes one path over one connection, kept if the server allows; its own cost stays out of the server's way."""
 

@@ -1,12 +1,13 @@
 """Starts the programs that are compared, each a process on a free port of 127.0.0.1, and ends them. Knows flags; measures nothing."""
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ NODE_EXPORTER = "prometheus-node-exporter"
 START_WITHIN_S = 15.0
 STOP_WITHIN_S = 10.0
 REPOSITORY = Path(__file__).parents[2]
+NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,11 @@ class Peer:
 
 
 @contextmanager
-def started(command: Sequence[str], port: int) -> Iterator[Peer]:
-    """Run a server until it accepts on `port`, and end it afterwards. Raises RuntimeError if it does not come up."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=REPOSITORY)
+def started(command: Sequence[str], port: int, variables: Mapping[str, str] = NONE) -> Iterator[Peer]:
+    """Run a server until it accepts on `port`, and end it afterwards. `variables` are added to its environment. Raises RuntimeError if it
+    does not come up."""
+    environment = {**os.environ, **variables}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=REPOSITORY, env=environment)
     try:
         until_s = time.monotonic() + START_WITHIN_S
         while not _accepts(port):
@@ -85,6 +89,13 @@ def live_server(root: str, interval_s: float, hung_device: str = "") -> Iterator
 
 
 @contextmanager
+def live_server_with_gpus(root: str, interval_s: float, variables: Mapping[str, str]) -> Iterator[Peer]:
+    """As live_server, with the GPUs of the driver that these variables name (driver.py)."""
+    with _served(["live", root, "--hw-counters", "--interval", str(interval_s), "--gpus"], variables) as peer:
+        yield peer
+
+
+@contextmanager
 def library_server(body_file: str) -> Iterator[Peer]:
     """prometheus_client's WSGI server and handler, sending the bytes of a file as gzip (library_server.py)."""
     port = free_port()
@@ -103,15 +114,16 @@ state: {{dir: {folder}}}
 sources:
   sysfs_root: {root}
   infiniband: {{fast_interval: {fast}, normal_interval: {normal}, slow_interval: {slow}}}
+  nvlink: {{fast_interval: {fast}, normal_interval: {normal}, slow_interval: {slow}}}
 """)
         yield [sys.executable, "-m", "exporter", "run", f"--config={config}"]
 
 
 @contextmanager
-def daemon(root: str, intervals: tuple[str, str, str] = ("5s", "15s", "5m")) -> Iterator[Peer]:
+def daemon(root: str, intervals: tuple[str, str, str] = ("5s", "15s", "5m"), variables: Mapping[str, str] = NONE) -> Iterator[Peer]:
     """The real daemon, `fabric-exporter run`, after its first pass."""
     port = free_port()
-    with daemon_command(root, port, intervals) as command, started(command, port) as peer:
+    with daemon_command(root, port, intervals) as command, started(command, port, variables) as peer:
         yield peer
 
 
@@ -132,7 +144,7 @@ def _accepts(port: int) -> bool:
 
 
 @contextmanager
-def _served(arguments: Sequence[str]) -> Iterator[Peer]:
+def _served(arguments: Sequence[str], variables: Mapping[str, str] = NONE) -> Iterator[Peer]:
     port = free_port()
-    with started([sys.executable, "-m", "tests.benchmarks.serve", *arguments, "--port", str(port)], port) as peer:
+    with started([sys.executable, "-m", "tests.benchmarks.serve", *arguments, "--port", str(port)], port, variables) as peer:
         yield peer

@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 
 from exporter.exposition.page import Page
 from exporter.model.metric import Cadence
+from exporter.runtime.clock import SystemClock
 from exporter.web.connection import Limits
 from exporter.web.routes import Routes
 from exporter.web.server import serve
+from tests.benchmarks.driver import gpus
 from tests.benchmarks.files import StuckFiles
 from tests.benchmarks.node import Node, real_files
 
@@ -32,9 +34,11 @@ def main() -> None:
     parser.add_argument("--cadences", default="fast,normal")
     parser.add_argument("--interval", type=float, default=5.0)
     parser.add_argument("--hang", default="", metavar="DEVICE")
+    parser.add_argument("--gpus", action="store_true")
     args = parser.parse_args()
     files = StuckFiles(real_files(args.root), f"/{args.hang}/ports/1/counters/symbol_error") if args.hang else real_files(args.root)
-    node = Node(files, hw_counters=args.hw_counters, interval_s=args.interval)
+    others = [gpus(SystemClock())[0]] if args.gpus else []
+    node = Node(files, hw_counters=args.hw_counters, interval_s=args.interval, others=others)
     cadences = tuple(Cadence(name) for name in args.cadences.split(","))
     node.sampler.tick()
 

@@ -1,7 +1,8 @@
 """Stand-ins for the rules that are still to come: what they will cost, on the real Scene. Pure; no verdict is meant.
 
-For each link: use of both directions, stall, errors per bit and retrainings over three windows, downgrade, share among its siblings, a step
-of a debounced state for each of six conditions, and the worst of them. Numbers are asked for by role, through a view of the link (counts.py).
+For each link: use of both directions, stall, errors per bit and retrainings over three windows, downgrade, share among its siblings, a
+step of a debounced state for each of six conditions, and the worst of them. Numbers are asked for by role, through a view of the link
+(counts.py).
 """
 
 from collections import deque

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from exporter.simulator.hcas import CONNECTX7_200GE, CONNECTX7_NDR, Hca, Use
 from exporter.simulator.node import DiskNode
-from exporter.simulator.profiles import CONNECTX7_200GE, CONNECTX7_NDR, Hca, Profile, Use
+from exporter.simulator.profiles import Profile
 
 AGE_S = 6 * 3600.0
 """Virtual age of the node, so that its counters have as many digits as those of a node in use."""
@@ -22,14 +23,29 @@ def dgx(hcas: int) -> Profile:
 
 
 @contextmanager
-def tree_of(hcas: int) -> Iterator[str]:
-    """The /sys of such a node in a temporary folder, removed at the end. Yields its path."""
-    parent = tempfile.mkdtemp(prefix="fabric-bench-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None)
+def folder_in_memory() -> Iterator[str]:
+    """A temporary folder, removed at the end. Yields its path."""
+    folder = tempfile.mkdtemp(prefix="fabric-bench-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None)
     try:
-        DiskNode(dgx(hcas), 1, f"{parent}/sys").advance(AGE_S)
-        yield f"{parent}/sys"
+        yield folder
     finally:
-        shutil.rmtree(parent, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def tree_of(hcas: int) -> Iterator[str]:
+    """The /sys of such a node. Yields its path."""
+    with tree_after(dgx(hcas)) as (root, _):
+        yield root
+
+
+@contextmanager
+def tree_after(profile: Profile) -> Iterator[tuple[str, DiskNode]]:
+    """The /sys of a node of that profile, AGE_S old. Yields its path and the node, to let time pass."""
+    with folder_in_memory() as folder:
+        node = DiskNode(profile, 1, f"{folder}/sys")
+        node.advance(AGE_S)
+        yield f"{folder}/sys", node
 
 
 def counter_files(root: str, *, hw_counters: bool) -> int:

@@ -158,7 +158,7 @@ def test_the_client_waits_longer_than_the_daemon_keeps_anybody_waiting() -> None
 def test_a_control_socket_that_cannot_be_made_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """With path, reason and option; the daemon does without."""
     expected = (
-        "no control socket, so release, resume and reload cannot reach this daemon: cannot listen on unix:///nowhere/at/all/control.sock: "
+        "no control socket, so check, release and others cannot reach this daemon: cannot listen on unix:///nowhere/at/all/control.sock: "
         "No such file or directory; choose another with --control-socket (option control.socket)"
     )
 

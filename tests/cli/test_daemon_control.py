@@ -29,6 +29,9 @@ class Hold(VirtualGpus):
         """Never."""
         return None
 
+    def drop(self) -> None:
+        """Nothing is held."""
+
     def close(self) -> None:
         """Nothing to end."""
 
@@ -151,3 +154,24 @@ def test_a_reload_tells_what_waits_for_the_next_start(daemon: Daemon, file: Path
     file.write_text(f"{file.read_text()}{section}\n")
 
     assert daemon.reload() == (True, "configuration reloaded; web.* and control.* take effect at the next start")
+
+
+def test_maintenance_is_known_at_once(daemon: Daemon, tmp_path: Path) -> None:
+    """Whoever asks for the health right afterwards sees it, though no pass has been made since."""
+    told = []
+    for act in (lambda: daemon.maintenance_on({"for": "2h", "reason": "swap optics"}), daemon.maintenance_off):
+        answer = act()
+        told.append((answer.ok, daemon.health()["maintenance"]))
+
+    assert told == [
+        (True, {"active": True, "reason": "file: swap optics", "until": 8200.0}),
+        (True, {"active": False, "reason": "", "until": None}),
+    ]
+    assert not (tmp_path / "state/maintenance").exists()
+
+
+def test_released_gpus_are_not_the_whole_picture(daemon: Daemon) -> None:
+    """The health says why."""
+    daemon.release()
+
+    assert "the GPUs are released: fabric-exporter resume takes them back" in str(daemon.health()["partial"])

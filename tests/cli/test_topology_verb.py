@@ -7,7 +7,7 @@ import pytest
 
 from exporter.cli.exits import Exit
 from exporter.cli.main import main
-from exporter.cli.topology import read_rail_table
+from exporter.cli.places import read_rail_table
 from exporter.config.mistake import ConfigError
 from exporter.model.rail_table import TABLE_SIZE_BYTES
 from exporter.model.rails import Stated

@@ -98,7 +98,7 @@ NIC0  PIX   NODE  SYS   SYS   X
     assert text.startswith(expected)
     assert "  NIC0:  mlx5_0  0000:30:00.0  NUMA 0  rail 0  gpu0  compute\n" in text
     assert "  GPU0:  gpu0  0000:18:00.0  NUMA 0  NIC mlx5_0  18 of 18 NVLinks\n" in text
-    assert "  GPU3:  gpu3  0000:1b:00.0  NUMA 1  no NIC of its own  18 NVLinks\n" in text
+    assert "  GPU3:  gpu3  0000:1b:00.0  NUMA 1  no own NIC  18 NVLinks\n" in text
 
 
 def test_a_gpu_with_fewer_links_is_one_line() -> None:

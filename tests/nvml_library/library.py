@@ -50,6 +50,8 @@ def build(without: Iterable[str] = ()) -> Path:
 def _built(absent: tuple[str, ...]) -> Path:
     compiler = need("cc", "apt-get install gcc libc6-dev")
     target = CACHE / f"nvml-{_fingerprint(absent)}" / SONAME
+    if target.exists():
+        os.utime(target.parent)  # in use: not to be forgotten by whoever builds the next variant
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=target.parent) as aside:
@@ -76,7 +78,7 @@ def _compile(compiler: str, absent: tuple[str, ...], folder: Path) -> None:
         raise AssertionError(f"the fake NVML library does not compile:\n{done.stderr}")
 
 
-def _forget_others(folder: Path, keep: int = 30) -> None:
+def _forget_others(folder: Path, keep: int = 60) -> None:
     """Of libraries built from earlier states only the newest few stay."""
     built = sorted(folder.glob("nvml-*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in built[keep:]:

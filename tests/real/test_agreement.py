@@ -6,7 +6,7 @@ import pytest
 
 from exporter.simulator.archive import parse_archive, unpack
 from exporter.simulator.memory_tree import MemoryTree
-from tests.machine import MACHINES, Machine, Samples, machine_names
+from tests.machine import MACHINES, Machine, Samples, tree_names
 from tests.real.listener import RealServerError
 from tests.real.node_exporter import PREFIX, node_exporter_samples
 from tests.requires import need_data
@@ -38,7 +38,7 @@ def _compare(theirs: object, ours: Samples) -> tuple[int, dict[str, tuple[float,
     return len(pairs), {series: pair for series, pair in pairs.items() if pair[0] != pair[1]}
 
 
-@pytest.mark.parametrize("name", [n for n in machine_names() if n not in NEEDS_MORE_THAN_FILES])
+@pytest.mark.parametrize("name", [n for n in tree_names() if n not in NEEDS_MORE_THAN_FILES])
 def test_series_that_both_have_agree_on_each_machine(name: str, tmp_path: Path) -> None:
     """Same tree, same names, same numbers."""
     try:

@@ -59,13 +59,13 @@ def posted(running: DaemonProcess, path: str) -> int:
 
 
 def test_release_and_resume_answer(place: Path, tmp_path: Path) -> None:
-    """Without a GPU source both are as good as done; the status tells, and it goes on serving."""
+    """Without a GPU both are as good as done; the status tells, and it goes on serving."""
     with daemon(tmp_path, options(place)) as running:
         answers = said(place, "release"), said(place, "resume")
         shown = json.loads(asked(place, "GET", "/status")[1])
         page = running.get("/metrics")
 
-    expected = (0, "no GPU source is running; nothing to release\n"), (0, "no GPU source is running; nothing to resume\n")
+    expected = (0, "the GPUs are free: no process of ours holds them\n"), (0, "the GPUs are read again from the next pass on\n")
     assert answers == expected
     assert (shown["gpus"]["released"], shown["under_way"]) == (False, None)
     assert page

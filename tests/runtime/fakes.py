@@ -82,11 +82,28 @@ class FakeSource:
         return FakeScan(tuple(self.readers), Snapshot(Feed(self.name, "", Cadence.NORMAL), wall_s, monotonic_s, ()))
 
 
+@dataclass(eq=False)
+class ElsewhereSource(FakeSource):
+    """A source whose devices another process reads; `trouble` are a scan's own faults."""
+
+    name: str = "elsewhere"
+    is_elsewhere: bool = True
+    trouble: tuple[Fault, ...] = ()
+    scan_threads: list[str] = field(default_factory=list)
+
+    def scan(self, wall_s: float, monotonic_s: float) -> FakeScan:
+        """Note the thread."""
+        self.scan_threads.append(threading.current_thread().name)
+        found = super().scan(wall_s, monotonic_s)
+        return FakeScan(found.readers, found.snapshot._replace(faults=self.trouble))
+
+
 class Hanging:
     """An Executor in virtual time in which the places of `stuck` do not come back until the test takes them out."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, takes_groups: bool = False) -> None:
         self._clock = clock
+        self._takes_groups = takes_groups
         self.stuck: set[Place] = set()
         self.running: dict[Place, tuple[Errand, float]] = {}
         self.started: list[Place] = []
@@ -104,7 +121,10 @@ class Hanging:
         """What hangs, and since when."""
         return {place: started_s for place, (_, started_s) in self.running.items()}
 
-    takes_groups = False
+    @property
+    def takes_groups(self) -> bool:
+        """Whether quick devices come as one errand."""
+        return self._takes_groups
 
     def depose(self, stuck_for_s: float) -> bool:  # noqa: ARG002  # same shape as Crew
         """Nobody calls it here."""

@@ -10,9 +10,9 @@ from exporter.model.fault import Fault, Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Reading
 from exporter.runtime.clock import ManualClock, SystemClock
-from exporter.runtime.collect import Errand, Outcome
+from exporter.runtime.collect import Errand, Outcome, is_elsewhere
 from exporter.runtime.crew import WAITS_REMEMBERED, WORKERS_MAX, Crew
-from tests.runtime.fakes import PATIENCE_S, FakeReader, FakeSource, errands
+from tests.runtime.fakes import PATIENCE_S, ElsewhereSource, FakeReader, FakeSource, errands
 
 SHORT_S = 0.05
 """A gathering time that a stuck device surely overruns; nothing is asserted about it."""
@@ -338,3 +338,39 @@ def test_without_a_thread_to_be_had_devices_are_faulty_and_nothing_raises(thicke
     assert (names(outcomes), reasons) == (["d000", "d001"], [Reason.EXHAUSTED] * 2)
     assert crew.busy() == {}
     assert names(crew.run(errands(source_of(*readers)), PATIENCE_S)) == ["d000", "d001"]
+
+
+@pytest.mark.parametrize("caller_reads", [True, False])
+def test_what_another_process_reads_never_runs_in_the_callers_thread(thicket: Thicket, caller_reads: bool) -> None:  # noqa: FBT001  # pytest's
+    """Its answer may be ten seconds away; the quick devices of other sources are read by the caller all the same."""
+    crew = Crew(ManualClock(), caller_reads=caller_reads)
+    thicket.crews.append(crew)
+    here, there = devices(3), [FakeReader(f"gpu{n}") for n in range(3)]
+    elsewhere = ElsewhereSource(there)
+    for _ in range(WAITS_REMEMBERED + 2):
+        crew.run([*errands(source_of(*here)), *errands(elsewhere), Errand(elsewhere, None, (Cadence.NORMAL,))], PATIENCE_S)
+
+    caller = threading.current_thread().name
+    assert caller not in {name for reader in there for name in reader.threads}
+    assert caller not in elsewhere.scan_threads
+    assert {name == caller for reader in here for name in reader.threads} == {caller_reads}
+
+
+def test_a_hang_in_another_process_holds_neither_caller_nor_other_questions(thicket: Thicket) -> None:
+    """One thread waits for it; there is nobody to depose."""
+    crew = Crew(SystemClock(), caller_reads=True)
+    thicket.crews.append(crew)
+    reader, hang = thicket.stuck("gpu0")
+    elsewhere, others = ElsewhereSource([reader]), devices(3)
+    outcomes = crew.run([*errands(elsewhere), *errands(source_of(*others))], SHORT_S)
+    assert hang.entered.acquire(timeout=PATIENCE_S)
+
+    assert names(outcomes) == [device.subject for device in others]
+    assert set(crew.busy()) == {("elsewhere", "gpu0")}
+    assert not crew.depose(0.0)
+    assert [outcome.scan is not None for outcome in crew.run([Errand(elsewhere, None, (Cadence.NORMAL,))], PATIENCE_S)] == [True]
+
+
+def test_a_source_that_says_nothing_of_it_is_read_here() -> None:
+    """`is_elsewhere` is an ability, not a duty."""
+    assert [is_elsewhere(source_of()), is_elsewhere(ElsewhereSource([]))] == [False, True]

@@ -96,15 +96,17 @@ def test_a_low_power_state_is_that_of_a_link_asleep() -> None:
 
 
 def test_errors_are_added_at_a_rate_and_stay() -> None:
-    """By the question for those that have a call too; 120 a second for ten seconds, and 5 at once."""
+    """By the question or the field id; 120 a second for ten seconds, and 5 at once. A rate is no counter."""
     driver = Driver(HGX_H100)
     driver.gpus.add_errors(5, 7, LinkQuestion.REPLAY, per_second=120)
     driver.elapsed_s += 10
-    driver.gpus.add_errors(5, 7, LinkQuestion.REPLAY, at_once=5)
+    driver.gpus.add_errors(5, 7, 161, at_once=5)
     driver.elapsed_s += 100
 
     assert (driver.one(161, 7, gpu=5), driver.ask_link(5, 7, LinkQuestion.REPLAY)) == (1205, 1205)
     assert (driver.one(161, 6, gpu=5), driver.one(161, 7, gpu=4)) == (0, 0)
+    with pytest.raises(KeyError):
+        driver.gpus.add_errors(5, 7, 164, at_once=1)
 
 
 def test_counters_start_anew_after_a_reset() -> None:

@@ -63,8 +63,9 @@ def fault_count(machine: Machine, reason: str) -> float:
 
 
 def names_of(machine: Machine, device: str) -> set[str]:
-    """Short names (without fabric_infiniband_) of every series about a device."""
-    return {name.removeprefix("fabric_infiniband_") for name, labels in machine.samples if ("device", device) in labels}
+    """Short names (without fabric_infiniband_) of every series that the source shows about a device."""
+    ours = "fabric_infiniband_"
+    return {name.removeprefix(ours) for name, labels in machine.samples if name.startswith(ours) and ("device", device) in labels}
 
 
 def _entry(path: str, said: Said) -> Entry:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from exporter.web.connection import Limits
-from exporter.web.control import TEXT_MAX, Action, ControlAnswer, ControlRoutes
+from exporter.web.control import TEXT_MAX, WORDS_MAX, Action, ControlAnswer, ControlRoutes, Query
 from exporter.web.routes import Request, Response
 from exporter.web.server import Listener
 from tests.web.serving import METRICS, PATIENCE_S, Served, ask, exchange, listening, read_all, routes_with, serving, split
@@ -33,7 +33,7 @@ class SlowAction:
     gate: threading.Event = field(default_factory=threading.Event)
     ended: int = 0
 
-    def __call__(self) -> ControlAnswer:
+    def __call__(self, _query: Query) -> ControlAnswer:
         """Wait for the gate."""
         self.begun.set()
         assert self.gate.wait(PATIENCE_S)
@@ -52,12 +52,12 @@ def slow() -> Iterator[SlowAction]:
             thread.join(PATIENCE_S)
 
 
-def resumed() -> ControlAnswer:
+def resumed(_query: Query) -> ControlAnswer:
     return ControlAnswer(ok=True, text="GPUs are read again")
 
 
 def control(release: Action) -> ControlRoutes:
-    return ControlRoutes({"/release": release, "/resume": resumed}, lambda: {"gpus": {"released": False}})
+    return ControlRoutes({"/release": release, "/resume": resumed}, lambda: {"gpus": {"released": False}}, dict)
 
 
 def socket_of(folder: Path, release: Action) -> Listener:
@@ -90,7 +90,7 @@ def test_an_action_that_is_done_is_told_in_its_line(tmp_path: Path) -> None:
 
 def test_an_action_that_is_refused_is_a_conflict_with_the_reason(tmp_path: Path) -> None:
     """409; however long and broken the text, it is one bounded line."""
-    refusing = lambda: ControlAnswer(ok=False, text="the child\nholds on " + "x" * 10_000)  # noqa: E731
+    refusing = lambda _query: ControlAnswer(ok=False, text="the child\nholds on " + "x" * 10_000)  # noqa: E731
     with serving(socket_of(tmp_path, refusing)) as served:
         status, _, body = ask(served, RELEASE)
 
@@ -117,7 +117,7 @@ def test_any_other_path_is_not_found(path: str) -> None:
     """404 in one line that tells which paths there are."""
     answer = at_once("POST", path)
 
-    assert (answer.status, answer.body) == (404, b"not found; known paths: /release, /resume, /status\n")
+    assert (answer.status, answer.body) == (404, b"not found; known paths: /release, /resume, /status, /health\n")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -168,7 +168,7 @@ def test_one_action_at_a_time(slow: SlowAction, tmp_path: Path) -> None:
 def test_a_bug_in_an_action_is_one_line_and_a_traceback_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """500; the next action is run."""
 
-    def broken() -> ControlAnswer:
+    def broken(_query: Query) -> ControlAnswer:
         raise KeyError("internal detail")
 
     with caplog.at_level(logging.ERROR, "fabric_exporter.web"), serving(socket_of(tmp_path, broken)) as served:
@@ -182,7 +182,7 @@ def test_a_bug_in_an_action_is_one_line_and_a_traceback_in_the_log(tmp_path: Pat
 def test_a_bug_in_the_status_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """A fact that JSON cannot hold costs that answer."""
     with caplog.at_level(logging.ERROR, "fabric_exporter.web"):
-        answer = ControlRoutes({}, lambda: {"a": object()}).answer(Request("GET", "/status"))
+        answer = ControlRoutes({}, lambda: {"a": object()}, dict).answer(Request("GET", "/status"))
 
     assert isinstance(answer, Response)
     assert answer.status == 500
@@ -267,3 +267,38 @@ def test_stopping_does_not_wait_for_an_action_that_never_ends(slow: SlowAction, 
 
         assert exchange(peer, b"") == b""
         assert not served.thread.is_alive()
+
+
+def test_an_action_is_told_what_was_asked_beside_its_path(tmp_path: Path) -> None:
+    """Decoded; of a word given twice the last; a word without a value is there."""
+    told: list[Query] = []
+
+    def act(query: Query) -> ControlAnswer:
+        told.append(query)
+        return ControlAnswer(ok=True, text="done")
+
+    asked = b"POST /release?for=1h&for=2h&reason=swap%20optics%21&x= HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n"
+    with serving(socket_of(tmp_path, act)) as served:
+        status = ask(served, asked)[0]
+
+    assert (status, told) == (200, [{"for": "2h", "reason": "swap optics!", "x": ""}])
+
+
+def test_a_query_of_many_words_is_refused() -> None:
+    """Nothing is begun."""
+    answer = control(resumed).answer(Request("POST", "/release", "&".join(f"a{number}=1" for number in range(WORDS_MAX + 1))))
+
+    assert isinstance(answer, Response)
+    assert answer.status == 400
+
+
+def test_health_is_shown_while_an_action_is_under_way(slow: SlowAction, tmp_path: Path) -> None:
+    """As it is, and nothing beside it."""
+    routes = ControlRoutes({"/release": slow}, dict, lambda: {"level": "ok"})
+    question = STATUS.replace(b"status", b"health")
+    with serving(listening(f"unix://{tmp_path}/control.sock", routes)) as served, begin(served, slow) as peer:
+        status, _, body = ask(served, question)
+        slow.gate.set()
+        read_all(peer)
+
+    assert (status, json.loads(body)) == (200, {"level": "ok"})

@@ -1,0 +1,141 @@
+"""Xids as the driver's events tell them, and the processes on each GPU: two lists that only some sites ask for."""
+
+import pytest
+
+from exporter.model.fault import Reason
+from tests.nvml_library import FakeDriver, profile
+from tests.nvml_library.scenario import Value
+from tests.sources.nvml.source_child import Seen, SourceChild
+
+BOARD: dict[str, Value] = {key: value for key, value in profile("h100-sxm").items() if ".l" not in key}
+
+
+def xids(seen: Seen) -> dict[str, float]:
+    """Xids that were counted, by GPU and number."""
+    return {
+        f"{name.split('/')[1]} {key[1]}": number
+        for name, values in seen.values.items()
+        if name.startswith("nvlink/")
+        for key, number in values.items()
+        if key[0] == "xid" and number
+    }
+
+
+def test_events_are_counted_by_gpu_and_number(driver: FakeDriver) -> None:
+    """Each once, over scans; each GPU has its NVLink codes from 0."""
+    driver.write({**BOARD, "ev": ("1 g1 xid 149", "1 g1 xid 149", "2 g4 xid 31", "9 g0 xid 79")})
+    with SourceChild(driver, xid_events=True) as child:
+        first = child.scan().node
+        driver.clock.set(5)
+        second = child.scan(15.0).node
+        third = child.scan(30.0).node
+
+    assert [xids(seen) for seen in (first, second, third)] == [{}, {"gpu1 149": 2, "gpu4 31": 1}, {"gpu1 149": 2, "gpu4 31": 1}]
+    assert second.values["gpu1"]["xid_last", "149"] == 1e9 + 15
+    assert first.values["nvlink/gpu7/"]["xid", "149"] == 0
+
+
+def test_events_are_counted_on_when_the_session_is_opened_anew(driver: FakeDriver) -> None:
+    """A GPU that the driver does not count any more costs the others none of their Xids."""
+    driver.write({**BOARD, "ev": ("1 g1 xid 149", "7 g1 xid 149")})
+    with SourceChild(driver, xid_events=True) as child:
+        child.scan()
+        driver.clock.set(5)
+        child.scan()
+        driver.change({"gpus": 7})
+        child.scan()
+        driver.clock.set(8)
+        node = child.scan().node
+
+    assert xids(node) == {"gpu1 149": 2}
+
+
+def test_events_before_a_gpu_was_lost_are_counted(driver: FakeDriver) -> None:
+    """The set fails as a whole from then on (which is said once); what it had told before stays told."""
+    driver.write({**BOARD, "ev": ("1 g1 xid 149",)})
+    with SourceChild(driver, xid_events=True) as child:
+        child.scan()
+        driver.clock.set(5)
+        counted = child.scan().node
+        driver.change({"g3.lost": 1})
+        lost, after = child.scan().node, child.scan().node
+
+    assert [xids(counted), xids(lost), xids(after)] == [{"gpu1 149": 1}, {}, {}]
+    assert [lost.reasons(), after.reasons()] == [{("events", Reason.LOST)}, set()]
+
+
+def test_an_event_before_the_set_failed_in_the_same_pass_is_not_lost(driver: FakeDriver) -> None:
+    """Xid 79 and the loss of its GPU come together: the event is told first, the failure by the next pass."""
+    told = driver.write({**BOARD, "ev": ("1 g1 xid 79",)}).ask("""
+        from exporter.sources.nvml import Pynvml
+        from exporter.sources.nvml_session import NvmlError
+        session = Pynvml()
+        session.open()
+        session.watch_xids()
+        waits = [N.nvmlEventSetWait_v2, *[lambda *_: N._nvmlCheckReturn(15)] * 2]
+        N.nvmlEventSetWait_v2 = lambda *arguments: waits.pop(0)(*arguments)
+        with open(CLOCK, "r+b") as clock:
+            clock.write((2 * 10**9).to_bytes(8, "little"))
+        first = session.xids()
+        try:
+            session.xids()
+        except NvmlError as error:
+            told([first, error.code])
+    """.replace("CLOCK", repr(str(driver.clock_path))))  # fmt: skip
+
+    assert told == [[[1, 79]], 15]
+
+
+def test_a_gpu_that_knows_no_events_is_not_watched_and_hides_no_other(driver: FakeDriver) -> None:
+    """It refuses the question, or says 0; another one is lost before the start."""
+    unwatched: dict[str, Value] = {"g0.event_types": 0, "g2.lost": 1, "g3.call.nvmlDeviceGetSupportedEventTypes.ret": 3}
+    driver.write({**BOARD, **unwatched, "ev": ("1 g0 xid 149", "1 g5 xid 149")})
+    with SourceChild(driver, xid_events=True) as child:
+        child.scan()
+        driver.clock.set(2)
+        node = child.scan().node
+
+    assert [xids(node), {fault.subject for fault in node.faults}] == [{"gpu4 149": 1}, {"GPU with index 2"}]
+
+
+def test_nobody_watches_events_unless_asked(driver: FakeDriver) -> None:
+    """The kernel log is read elsewhere."""
+    driver.write(BOARD)
+    with SourceChild(driver) as child:
+        child.scan()
+
+    assert [call.name for call in driver.calls() if "Event" in call.name] == []
+
+
+def test_processes_are_listed_by_gpu(driver: FakeDriver) -> None:
+    """Each id once, none where there are none; whether a process is there is for its reader to see (XuehaiPan/nvitop#79)."""
+    driver.write({**BOARD, "gpus": 3, "g1.proc": ("4242 1048576", "17 na", "4242 1048576")})
+    with SourceChild(driver, with_processes=True) as child:
+        child.scan()
+        listed = child.state().processes
+    with SourceChild(driver) as child:
+        child.scan()
+        unasked = child.state().processes
+
+    assert [listed, unasked] == [{"gpu0": [], "gpu1": [17, 4242], "gpu2": []}, None]
+
+
+@pytest.mark.parametrize(("code", "faults"), [(3, set()), (13, set()), (15, set()), (4, {("gpu1", Reason.DENIED)})])
+def test_a_gpu_that_does_not_list_its_processes_is_left_out(driver: FakeDriver, code: int, faults: set[tuple[str, Reason]]) -> None:
+    """Not an empty list: nobody knows. That it cannot, or is lost, is said elsewhere."""
+    driver.write({**BOARD, "gpus": 2, "g1.call.nvmlDeviceGetComputeRunningProcesses_v3.ret": code})
+    with SourceChild(driver, with_processes=True) as child:
+        node = child.scan().node
+        listed = child.state().processes
+
+    assert [listed, node.reasons()] == [{"gpu0": []}, faults]
+
+
+def test_places_and_names_are_told_to_other_sources(driver: FakeDriver) -> None:
+    """Module ids by address, names by index; a GPU without a module id is left out of the first."""
+    driver.write({**BOARD, "gpus": 2, "g1.call.nvmlDeviceGetModuleId.ret": 3})
+    with SourceChild(driver) as child:
+        child.scan()
+        state = child.state()
+
+    assert [state.module_ids, state.indices] == [{"0000:1b:00.0": 2}, {0: "gpu0", 1: "gpu1"}]
