@@ -22,7 +22,7 @@ BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench assets clean
+.PHONY: help demo test lint bench detection assets clean
 
 help: ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -41,6 +41,9 @@ lint: $(VENV)/installed-dev ## check style, types and layers
 
 bench: $(BENCH_VENV)/installed-dev ## measure the cost, side by side with node_exporter where it is installed
 	$(BENCH_VENV)/bin/python -m tests.benchmarks
+
+detection: $(VENV)/installed-dev ## play the labelled scenarios: what is found, how soon (WITHOUT=RULE, SEED=N)
+	$(BIN)/python -m tests.detection $(if $(WITHOUT),--without "$(WITHOUT)") $(if $(SEED),--seed "$(SEED)")
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
 assets: $(VENV)/installed ## regenerate the references in docs/

@@ -1,26 +1,27 @@
 """The benchmarks' cheap parts, once: that they work, and the counts they stand on. Asserts no time."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from exporter.catalog import nvlink
-from exporter.model.entity import Fabric, Link
+from exporter.cli.compose import sources_of, this_machine
+from exporter.cli.gpus import ChildGpus
+from exporter.cli.memory import forgetful
 from exporter.model.metric import Cadence
-from exporter.model.snapshot import Feed, FixedValues, Number, Reading, Scene, SeriesKey, Snapshot
+from exporter.model.snapshot import Feed, Snapshot
+from exporter.runtime.clock import SystemClock
 from tests.benchmarks.__main__ import TARGETS, main
-from tests.benchmarks.counts import Plans, paired, searched
-from tests.benchmarks.driver import BOTH, scenario
+from tests.benchmarks.driver import BOTH, FIELDS, GPUS, LINKS, scenario
 from tests.benchmarks.driver_calls import by_family, of_one_pass
 from tests.benchmarks.figure import Figure, table
 from tests.benchmarks.files import CountedFiles, StuckFiles
 from tests.benchmarks.meter import _unchunked, percentile
 from tests.benchmarks.node import Node, real_files
+from tests.benchmarks.node_process import Metered, config_of
 from tests.benchmarks.rendering import check_same, scene_of
-from tests.benchmarks.stand_in_rules import RAISE_AFTER, StandInRules, Views
 from tests.benchmarks.trees import counter_files, tree_of
+from tests.benchmarks.whole_node import PACES, Library, _figures, check
 from tests.nvml_library import FakeDriver
 from tests.real.listener import poll
 
@@ -98,39 +99,51 @@ def test_a_pass_makes_one_field_call_a_gpu_and_family(tmp_path: Path, name: str)
     assert not [call for call in calls if call.changes_the_node]
 
 
-LINKS = tuple(Link(Fabric.NVLINK, "gpu0", str(port)) for port in range(3))
-PLACES: dict[SeriesKey, int] = {nvlink.STATE.key: 0, nvlink.TRANSMITTED.key: 1, nvlink.RECEIVED.key: 2, (nvlink.ERRORS.key, "crc"): 3,
-                                (nvlink.ERRORS.key, "replay"): 4, (nvlink.RECOVERIES.key, "any"): 5}  # fmt: skip
+def test_p2_reads_the_tree_and_the_driver_alone(root: str) -> None:
+    """What this machine's own interfaces, log and processes do must not be in the figure."""
+    config = config_of(root, 1.0, 15.0, state_dir="")
+    clock = SystemClock()
+    gpus = ChildGpus(clock)
+    machine = this_machine(config, real_files(root), gpus, clock.monotonic_s())
+    intervals = {source.name: of.normal_s for source, of in sources_of(config, machine, forgetful())}
+    gpus.close()
+
+    assert intervals == {"infiniband": 1.0, "pcie": 15.0, "nvlink": 1.0}
 
 
-def _scene(second: int) -> Scene:
-    """Three links of 20 GB/s, the last one with two kinds of errors."""
-    numbers = [[1, second * 20 * 10**9, second * 20 * 10**9, second * n, second * n, 0] for n in (0, 0, 50)]
-    readings = tuple(Reading(link, FixedValues(PLACES, row)) for link, row in zip(LINKS, numbers, strict=True))
-    feed = Feed("nvlink", "gpu0", Cadence.FAST)
-    return Scene(second, second, second, {feed: Snapshot(feed, second, second, readings)})
+TOLD = {"numbers": GPUS * LINKS * FIELDS, "links": 154, "oldest_s": 1.0, "ticks": 15, "faults": {"nvlink": 0}, "devices": {"nvlink": 8},
+        "elapsed_s": 15.0, "daemon_s": 0.3, "child_s": 0.15, "rules_s": [0.004] * 15, "decode_fast_s": 0.001,
+        "decode_both_s": 0.002}  # fmt: skip
 
 
-def _derived(views: Views, seconds: int) -> list[dict[SeriesKey, Number]]:
-    """What the rules say of each link in the last of so many seconds."""
-    rules = StandInRules(views)
-    return [dict(reading.values) for reading in [rules.step(_scene(second)) for second in range(seconds)][-1]]
+@pytest.mark.parametrize(
+    "lacking", [{"numbers": 1727}, {"links": 144}, {"oldest_s": 2.5}, {"ticks": 13}, {"faults": {"nvlink": 1}}, {"devices": {"nvlink": 0}}]
+)
+def test_a_node_that_reads_too_little_is_no_figure(lacking: dict[str, object]) -> None:
+    """What is not read costs nothing; links beyond the NVLinks are judged as well."""
+    check(TOLD, 15.0)
+    with pytest.raises(RuntimeError, match="did not read"):
+        check(TOLD | lacking, 15.0)
 
 
-def test_both_views_of_the_stand_in_rules_derive_the_same() -> None:
-    """targets.md P2: the faster one only counts for the same result."""
-    healthy, _, faulty = _derived(partial(paired, Plans()), 60)
+def test_the_parts_of_p2_add_up_to_the_sum() -> None:
+    """The library's time is nobody's; of a slower beat each second has its share."""
+    library = Library(fast=(0.001, 60), normal=(0.015, 30))
+    sums = {pace: list(_figures(pace, [TOLD], library)) for pace in PACES[::2]}
 
-    assert healthy["tx_utilization"] == 0.8
-    assert faulty["error_ratio", "10"] == 2 * 50 / (8 * 20 * 10**9)
-    assert (healthy["health"], faulty["health"]) == (0, 1)
-    assert _derived(partial(searched, Plans()), 60)[2] == faulty
+    each_second, spread = ([figure.measured for figure in figures] for figures in sums.values())
+    assert each_second[0] == pytest.approx(2.0 + 1.0 - 1.6)
+    assert spread[0] == pytest.approx(2.0 + 1.0 - 0.2)
+    assert [sum(parts[1:5]) for parts in (each_second, spread)] == pytest.approx([each_second[0], spread[0]])
 
 
-@pytest.mark.parametrize(("seconds", "health"), [(RAISE_AFTER, 0), (RAISE_AFTER + 1, 1)])
-def test_the_stand_in_rules_debounce(seconds: int, health: int) -> None:
-    """As the real ones will: the cost of their states is part of the figure. The first second has no window yet."""
-    assert _derived(partial(paired, Plans()), seconds)[2]["health"] == health
+def test_observing_is_metered_and_not_changed() -> None:
+    """A call's CPU time is noted, its answer passed on."""
+    shown = Snapshot(Feed("signals", "", Cadence.FAST), 1.0, 2.0, ())
+    metered = Metered(lambda *_: shown)
+
+    assert metered({}, (), 1.0, 2.0) is shown
+    assert len(metered.cpu_s) == 1
 
 
 def test_both_renderers_show_the_same_samples() -> None:

@@ -6,6 +6,7 @@ Knows how a scenario is spelt; what a fault needs is simulator/fault_kinds.py's,
 from collections.abc import Mapping
 from itertools import pairwise
 
+from exporter.catalog import signals
 from exporter.cli.scenario_tree import Keys, ScenarioTree, joined
 from exporter.config import yaml_lines
 from exporter.config.mistake import ConfigError, Mistake, error_of
@@ -19,6 +20,7 @@ from exporter.simulator.traffic import Flow
 from exporter.simulator.traffic_patterns import PATTERNS, RATIOS
 
 TOP = ("node", "duration", "seed", "burst", "traffic", "faults", "expect", "silent", "title", "reference", "rules")
+SIGNALS = {row.key.removeprefix("signal_"): row for row in signals.ROWS}
 STATUSES = (*(level.word for level in Level), "unknown")
 DURATION_MAX_S = 400 * 86_400.0
 
@@ -155,14 +157,32 @@ class _Reader:
         return fault
 
     def _expected(self, node: yaml_lines.Node, path: str, profile: Profile) -> Expected | None:
-        keys = self._tree.keys(node, path, ("link", "status", "reason", "within", "at"), ("link", "status", "within"))
+        is_signal = "signal" in self._tree.names(node)
+        known = ("signal", "at_least") if is_signal else ("status", "reason")
+        keys = self._tree.keys(node, path, ("link", *known, "within", "at"), ("link", known[0], "within"))
         link = self._link(keys["link"], f"{path}.link", profile) if "link" in keys else ""
+        if is_signal:
+            return self._signal(keys, path, link)
         status = self._tree.word(node, path, "status", dict.fromkeys(STATUSES)) if "status" in keys else None
         reason = self._tree.word(node, path, "reason", dict.fromkeys(why.value for why in Why)) if "reason" in keys else ""
         within_s = self._tree.duration(keys, "within", path)
         if not link or status is None or reason is None or within_s is None:
             return None
         return Expected(link, status, within_s, reason, self._tree.duration(keys, "at", path))
+
+    def _signal(self, keys: Keys, path: str, link: str) -> Expected | None:
+        """One that a signal be so much: its row's key and own labels, apart by blanks; merely there unless `at_least` says more."""
+        words = tuple(self._tree.text_at(keys, "signal", path).split())
+        row = SIGNALS.get(words[0]) if words else None
+        if words and row is None:
+            self._tree.add(f"{path}.signal", f"there is no signal {shown(words[0])}{near(words[0], SIGNALS)}", keys["signal"])
+        elif row is not None and len(words) != len(row.own_labels) + 1:
+            self._tree.add(f"{path}.signal", f"is written as {' '.join((words[0], *map(str.upper, row.own_labels)))}", keys["signal"])
+        within_s, at_s = self._tree.duration(keys, "within", path), self._tree.duration(keys, "at", path)
+        at_least = self._tree.number(keys, "at_least", path, Value.NUMBER)
+        if not link or row is None or within_s is None:
+            return None
+        return Expected(link, "", within_s, at_s=at_s, signal=(row.key, *words[1:]), at_least=at_least or 0.0)
 
     def _link(self, node: yaml_lines.Node, path: str, profile: Profile) -> str:
         """A link's name or pattern; "" with a mistake for one that means nothing."""

@@ -61,6 +61,11 @@ class ScenarioTree:
                 self.add(path or self._name, f"needs {word}", node)
         return found
 
+    def names(self, node: yaml_lines.Node) -> frozenset[str]:
+        """The keys of a mapping, right or wrong; none of anything else."""
+        entries = node.entries if isinstance(node, yaml_lines.Mapping) else ()
+        return frozenset(key.text for key, _ in entries if isinstance(key, Scalar))
+
     def items(self, keys: Keys, key: str) -> list[tuple[yaml_lines.Node, str]]:
         """The items of a list and how mistakes call them."""
         node = keys.get(key)

@@ -22,7 +22,7 @@ from exporter.signals.engine import DOMAIN_RULE, SIBLINGS
 from exporter.signals.rules import RULES
 from exporter.simulator.fault_checks import near
 from exporter.simulator.scenario import Scenario
-from exporter.simulator.scenario_outcome import Transition, outcome_of, summary_of
+from exporter.simulator.scenario_outcome import Sighting, Transition, outcome_of, summary_of
 
 SEED_MAX = 1 << 53
 RULE_NAMES = frozenset({rule.name for rule in RULES} | {SIBLINGS, DOMAIN_RULE, MISSING_RULE, GPUDIRECT_RULE})
@@ -53,13 +53,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def play(scenario: Scenario, config: Config, make_health: MakeHealth) -> Exit:
-    """Print each transition as it comes, then the summary; whether the scenario's expectations held."""
-    seen: list[Transition] = []
-    for transition in played(scenario, config, make_health):
-        seen.append(transition)
-        print(json.dumps(_line(transition), ensure_ascii=False))
+    """Print each transition and expected signal as it comes, then the summary; whether the scenario's expectations held."""
+    seen: list[Transition | Sighting] = []
+    for event in played(scenario, config, make_health):
+        seen.append(event)
+        print(json.dumps(_line(scenario, event), ensure_ascii=False))
     outcome = outcome_of(scenario, seen)
-    print(json.dumps({"summary": summary_of(scenario, outcome, len(seen))}, ensure_ascii=False))
+    transitions = sum(isinstance(event, Transition) for event in seen)
+    print(json.dumps({"summary": summary_of(scenario, outcome, transitions)}, ensure_ascii=False))
     return Exit.OK if outcome.holds else Exit.FINDING
 
 
@@ -72,8 +73,10 @@ def _scenario(args: argparse.Namespace) -> Scenario:
     return scenario if args.seed is None else replace(scenario, seed=args.seed)
 
 
-def _line(transition: Transition) -> dict[str, object]:
-    t_s, link, before, after, reasons, evidence = transition
+def _line(scenario: Scenario, event: Transition | Sighting) -> dict[str, object]:
+    if isinstance(event, Sighting):
+        return {"t": event.t_s, "link": event.link, "signal": " ".join(scenario.expect[event.number].signal), "value": event.value}
+    t_s, link, before, after, reasons, evidence = event
     return {"t": t_s, "link": link, "from": before, "to": after, "reasons": reasons, "evidence": evidence}
 
 

@@ -12,7 +12,7 @@ from exporter.cli.gpus import VirtualGpus
 from exporter.cli.memory import Memory, kept
 from exporter.config.schema import Config
 from exporter.model.health import Verdict
-from exporter.model.snapshot import Feed, Scene, Snapshot, SourceStatus
+from exporter.model.snapshot import Feed, Reading, Scene, Snapshot, SourceStatus
 from exporter.runtime.board import Board
 from exporter.runtime.collect import Errand, Outcome, run_errand
 from exporter.runtime.crew import Place
@@ -21,6 +21,7 @@ from exporter.runtime.maintenance_file import NAME
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.state_dir import StateDir
 from exporter.runtime.whole_file import write_whole
+from exporter.signals.engine import FEED
 from exporter.simulator.hardware import ScenarioHardware
 from exporter.simulator.memory_processes import MemoryProcesses
 from exporter.simulator.tree_ethtool import TreeEthtool
@@ -78,6 +79,12 @@ class VirtualDaemon:
             write_whole(self._maintenance, "scenario\n")
         elif is_there and not self._hardware.around.maintenance:
             os.unlink(self._maintenance)
+
+    @property
+    def signals(self) -> Sequence[Reading]:
+        """What health said last, of every link."""
+        shown = self.scene.snapshots.get(FEED)
+        return shown.readings if shown is not None else ()
 
     @property
     def scene(self) -> Scene:

@@ -13,12 +13,13 @@ from exporter.model.health import Verdict
 from exporter.runtime.state_dir import open_state_dir
 from exporter.simulator.hardware import ScenarioHardware
 from exporter.simulator.scenario import Scenario
-from exporter.simulator.scenario_outcome import Transition
+from exporter.simulator.scenario_outcome import Sighting, Transition
+from exporter.simulator.scenario_signals import SignalWatch
 
 
-def played(scenario: Scenario, config: Config, make_health: MakeHealth) -> Iterator[Transition]:
-    """Every change of a link's health, as it comes. The same scenario and configuration give the same."""
-    hardware = ScenarioHardware(scenario)
+def played(scenario: Scenario, config: Config, make_health: MakeHealth) -> Iterator[Transition | Sighting]:
+    """Every change of a link's health and every expected signal, as it comes. The same scenario and configuration give the same."""
+    hardware, watch = ScenarioHardware(scenario), SignalWatch(scenario)
     end_s = hardware.now_s + scenario.duration_s
     with tempfile.TemporaryDirectory(prefix="fabric-exporter-scenario-") as folder:
         state = open_state_dir(folder)
@@ -37,6 +38,8 @@ def played(scenario: Scenario, config: Config, make_health: MakeHealth) -> Itera
                 due_s = hardware.now_s + max(wait_s, 1e-3)
                 t_s = round(hardware.now_s - hardware.head_start_s, 3)
                 yield from (_transition(t_s, *change) for change in changes)
+                if not watch.is_over:
+                    yield from watch.look(t_s, daemon.signals)
             hardware.advance(min(moment for moment in (due_s if daemon else end_s, hardware.next_step_s or end_s, end_s)))
 
 

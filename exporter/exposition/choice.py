@@ -68,7 +68,7 @@ def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: S
 
 
 def _least_tier(row: Metric) -> Tier:
-    return min(row.tier, row.sick_tier if row.sick_tier is not None else row.tier)
+    return min(tier for tier in (row.tier, row.nvlink_tier, row.sick_tier) if tier is not None)
 
 
 def _tier_of(row: Metric, series: _Found) -> Tier:

@@ -11,7 +11,7 @@ from exporter.model.quoted import shown
 OFF = "off"
 MAJORITY_MIN = 3
 """Ports that a majority needs."""
-_EXPECTED = re.compile(r"(?P<pattern>.+)=(?:(?P<off>off)|(?:(?P<rate>[0-9]{1,5})Gb/s)?(?:(?(rate),|)x(?P<lanes>[0-9]{1,2}))?)")
+_EXPECTED = re.compile(r"(?P<pattern>.+)=(?:(?P<off>off)|(?:(?P<rate>[1-9][0-9]{0,4})Gb/s)?(?:(?(rate),|)x(?P<lanes>[1-9][0-9]?))?)")
 
 
 @dataclass(frozen=True, slots=True)

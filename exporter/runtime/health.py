@@ -135,17 +135,17 @@ class Health:
         return in_grace
 
     def _restore(self, statuses: Sequence[SourceStatus]) -> None:
-        """Verdicts of an earlier process, as soon as their link is seen and proves to be of the same hardware, or is missing: then it is as
-        it was until somebody sees it."""
+        """Verdicts of an earlier process, as soon as their link is seen and proves to be of the same hardware (if that is known), or is
+        missing: then it is as it was until somebody sees it."""
         known = {status.source: status.subjects for status in statuses if status.devices is not None} if self.restored else {}
         for link, (identity, state) in list(self.restored.items()):
             tracked, subjects = self.engine.links.get(link), known.get(SOURCES.get(link.fabric, ""))
             if tracked is None and subjects is not None and link.device not in subjects:
                 if self._is_missed(link):
                     self.engine.restore(link, self.restored.pop(link)[1], identity)
-            elif tracked is not None and (tracked.place.identity or link.port == DOMAIN):
+            elif tracked is not None and (tracked.place.identity or not identity or link.port == DOMAIN):
                 del self.restored[link]
-                if tracked.place.identity in ("", identity):
+                if not identity or tracked.place.identity in ("", identity):
                     self.engine.restore(link, state)
 
     def _is_missed(self, link: Link) -> bool:
@@ -168,7 +168,9 @@ class Health:
                     self._misses.pop(link, None)
                 if Why.MISSING in tracked.verdict.reasons:
                     changes += self.engine.find(link, Finding(Why.MISSING, holds=False), moment)
-            elif tracked.expected.get(Role.STATE) != 0 and self._is_missed(link):
+            elif tracked.place.is_virtual or tracked.expected.get(Role.STATE) == 0:
+                continue  # a virtual function moves into its pod's network namespace; a port that is configured off may go
+            elif self._is_missed(link):
                 finding = Finding(Why.MISSING, holds=True, evidence=f"{link.device} was there and is not any more")
                 changes += self.engine.find(link, finding, moment)
         return changes

@@ -16,6 +16,8 @@ from exporter.runtime.log_once import FaultLog
 from exporter.runtime.reader_group import GROUP, ReaderGroup
 from exporter.runtime.schedule import Beat, Intervals, after_pass, deadline_s, due_at, stale_after_s
 
+LOOKS = 2
+"""Scans, one a tick, after one that missed a device which was there: one look may err (runtime/health.py wants three) [D]."""
 WHOLE = ""
 """Subject of the source as a whole: its scan."""
 
@@ -36,6 +38,8 @@ class Ledger:
     last_success_wall_s: float | None = None
     scanned: bool = False
     subjects: frozenset[str] = frozenset()
+    looks_left: int = 0
+    """Scans still to be made soon, one a tick, because one missed a device."""
     scan_faults: tuple[Fault, ...] = ()
     """Of the newest scan: what it says again and again counts once."""
 
@@ -275,7 +279,12 @@ class Ledger:
             if gone.reader is not None:
                 self.leaving.append(gone.reader)
             self.newest = {feed: kept for feed, kept in self.newest.items() if feed.subject != subject}
+        if self.subjects - found.keys():
+            self.looks_left = LOOKS
         self.subjects = frozenset(found)
+        if self.looks_left:
+            self.looks_left -= 1
+            self._scan_soon(now_s)
         for subject, reader in found.items():
             if subject not in self.devices:
                 beats = {cadence: Beat(self.intervals.of(cadence), now_s) for cadence in reader.cadences}

@@ -37,8 +37,8 @@ class Busy:
         if moved is None or elapsed_s <= 0:
             return
         if moved / elapsed_s >= BUSY_BYTES_PER_S:
-            is_same = spell is not None and 0 <= now_s - spell.last_s <= max(PAUSE_S, 2 * elapsed_s)
-            self._spells[gpu] = _Spell(spell.since_s if spell is not None and is_same else before.monotonic_s, now_s, elapsed_s)
+            goes_on = spell is not None and spell.last_s < now_s and before.monotonic_s - spell.last_s <= PAUSE_S
+            self._spells[gpu] = _Spell(spell.since_s if spell is not None and goes_on else before.monotonic_s, now_s, elapsed_s)
         elif spell is not None and now_s - spell.last_s > PAUSE_S:
             del self._spells[gpu]
 

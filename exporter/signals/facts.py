@@ -27,7 +27,8 @@ def place_in(link: Link, values: Mapping[SeriesKey, Number]) -> LinkPlace | None
         row = key[0] if isinstance(key, tuple) and key else ""
         if row == PORT_INFO.key:
             role, rail, gpu = (_label(PORT_INFO, key, name) for name in ("role", "rail", "gpu"))
-            return LinkPlace(role, rail, RAILS if role == COMPUTE and rail else "", gpu, _label(PORT_INFO, key, "pci"))
+            group = RAILS if role == COMPUTE and rail else ""
+            return LinkPlace(role, rail, group, gpu, _label(PORT_INFO, key, "pci"), _label(PORT_INFO, key, "is_vf") == "true")
         if row == ETHERNET_INFO.key and link.fabric is Fabric.ETHERNET:  # of a RoCE port its RDMA device says more
             return LinkPlace(identity=_label(ETHERNET_INFO, key, "pci"))
         if row == NVLINK_INFO.key:

@@ -24,6 +24,7 @@ class LinkPlace:
 
     `role` of the port (compute, storage, management, ""), `rail`, `group`: links that should carry the same ("" for none), `gpu` the GPU it
     serves or belongs to, `identity` of the hardware it is on (a card's PCI address, a GPU's UUID; "" while unknown).
+    `is_virtual`: a virtual function, which leaves and returns as pods come and go.
     """
 
     role: str = ""
@@ -31,6 +32,7 @@ class LinkPlace:
     group: str = ""
     gpu: str = ""
     identity: str = ""
+    is_virtual: bool = False
 
 
 NOWHERE = LinkPlace()

@@ -44,13 +44,16 @@ class PlannedFault:
 @dataclass(frozen=True, slots=True)
 class Expected:
     """Every link that the pattern names must have that status (`ok`, `suspect`, `degraded`, `failed`, `unknown`), with that reason among
-    those active if one is given, at some time within `within_s` from `at_s` on (None: from the fault on that concerns the link)."""
+    those active if one is given, at some time within `within_s` from `at_s` on (None: from the fault on that concerns the link). With a
+    `signal` (a row of signals and its own labels) it must be `at_least` so much instead, and there is no status ("")."""
 
     link: str
     status: str
     within_s: float
     reason: str = ""
     at_s: float | None = None
+    signal: tuple[str, ...] = ()
+    at_least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

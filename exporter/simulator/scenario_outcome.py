@@ -28,6 +28,15 @@ class Transition(NamedTuple):
     evidence: tuple[str, ...] = ()
 
 
+class Sighting(NamedTuple):
+    """A signal of one link was for the first time what expectation `number` asks for: seconds since the scenario began, and the signal."""
+
+    t_s: float
+    number: int
+    link: str
+    value: float
+
+
 class Met(NamedTuple):
     """One link of one expectation. `after_s`: how long it took; None if it was not met in time. `number`: of the expectation."""
 
@@ -51,17 +60,23 @@ class Outcome(NamedTuple):
         return not self.broken and all(one.after_s is not None for one in self.met)
 
 
-def outcome_of(scenario: Scenario, transitions: Sequence[Transition]) -> Outcome:
-    """What came of it. Transitions are in the order of time."""
+def outcome_of(scenario: Scenario, events: Sequence[Transition | Sighting]) -> Outcome:
+    """What came of it. Events are in the order of time."""
     profile = profile_named(scenario.node)
     by_link: dict[str, list[Transition]] = {}
-    for transition in transitions:
-        by_link.setdefault(transition.link, []).append(transition)
-    met = [
-        Met(number, str(link), _after_s(expected, _onset_s(scenario, expected, str(link)), by_link.get(str(link), ())))
-        for number, expected in enumerate(scenario.expect)
-        for link in matching(profile, expected.link)
-    ]
+    seen_s: dict[tuple[int, str], float] = {}
+    for event in events:
+        if isinstance(event, Sighting):
+            seen_s[event.number, event.link] = event.t_s
+        else:
+            by_link.setdefault(event.link, []).append(event)
+    met: list[Met] = []
+    for number, expected in enumerate(scenario.expect):
+        for link in map(str, matching(profile, expected.link)):
+            from_s = onset_s(scenario, expected, link)
+            at_s = seen_s.get((number, link))
+            after_s = at_s - from_s if at_s is not None else None
+            met.append(Met(number, link, after_s if expected.signal else _after_s(expected, from_s, by_link.get(link, ()))))
     raised = sorted(link for link, of_link in by_link.items() if any(_is_loud(transition) for transition in of_link))
     silent = {str(link) for pattern in scenario.silent for link in matching(profile, pattern)}
     explained = {str(link) for pattern in _concerned(scenario) for link in matching(profile, pattern)}
@@ -87,7 +102,7 @@ def _after_s(expected: Expected, onset_s: float, transitions: Iterable[Transitio
     return None
 
 
-def _onset_s(scenario: Scenario, expected: Expected, link: str) -> float:
+def onset_s(scenario: Scenario, expected: Expected, link: str) -> float:
     """Since when the expectation runs: as said, else since the first fault that concerns the link, else since the first one."""
     if expected.at_s is not None:
         return expected.at_s
@@ -110,19 +125,25 @@ def _concerned(scenario: Scenario) -> Iterable[str]:
         yield fault.target if aim is Aim.LINK else f"*/{fault.target}/*" if aim is Aim.DEVICE else "*"
 
 
+def words_of(expected: Expected) -> str:
+    """What is expected, in words: a status, or a signal and how much of it."""
+    return f"{' '.join(expected.signal)} at least {expected.at_least:g}" if expected.signal else expected.status
+
+
 def summary_of(scenario: Scenario, outcome: Outcome, transitions: int) -> Mapping[str, object]:
     """The outcome as one JSON object."""
     times = [one.after_s for one in outcome.met if one.after_s is not None]
     missed = [
-        {"link": one.link, "status": expected.status, **({"reason": expected.reason} if expected.reason else {})}
+        {"link": one.link, **({"signal": " ".join(expected.signal)} if expected.signal else {"status": expected.status}),
+         **({"reason": expected.reason} if expected.reason else {})}
         for one in outcome.met
         if one.after_s is None
         for expected in (scenario.expect[one.number],)
-    ]
+    ]  # fmt: skip
     return {
         "node": scenario.node, "seed": scenario.seed, "duration_s": scenario.duration_s, "holds": outcome.holds,
         "expected": len(outcome.met), "met": len(times), "missed": missed,
-        "after_s": {f"{one.link} {scenario.expect[one.number].status}": round(one.after_s, 3)
+        "after_s": {f"{one.link} {words_of(scenario.expect[one.number])}": round(one.after_s, 3)
                     for one in outcome.met if one.after_s is not None},
         "slowest_s": round(max(times), 3) if times else None,
         "broken_silence": list(outcome.broken), "raised": list(outcome.raised), "unexplained": list(outcome.unexplained),

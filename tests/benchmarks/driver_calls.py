@@ -65,9 +65,7 @@ def of_one_pass(driver: FakeDriver) -> tuple[Call, ...]:
 
 def by_family(calls: tuple[Call, ...]) -> Counter[tuple[int | None, str]]:
     """How many field calls asked for fields of each family, by GPU; a call that mixes families counts for each of them."""
-    return Counter(
-        (call.gpu, family) for call in calls for family in {FAMILY_OF[field] for field, _ in call.fields if field in FAMILY_OF}
-    )
+    return Counter((call.gpu, family) for call in calls for family in {FAMILY_OF[field] for field, _ in call.fields if field in FAMILY_OF})
 
 
 def during_scrapes() -> int:

@@ -1,10 +1,10 @@
 """The product's own parts put together for a benchmark: source, sampler, crew, board and pages on one tree, driven as the caller likes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from exporter.exposition.page import Page, PageMaker
 from exporter.model.metric import Cadence, Tier
-from exporter.model.snapshot import Reading, Scene
+from exporter.model.snapshot import Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.collect import Source
@@ -28,18 +28,16 @@ def real_files(root: str) -> RealFiles:
 class Node:
     """One node under our sampler; shows every series (tier full), without the process's own as node_exporter is run without them.
 
-    `others` are sources beside InfiniBand; `rules` get the Scene of each tick with the next one, and their Readings are part of that.
+    `others` are sources beside InfiniBand.
     """
 
-    def __init__(self, files: Files, *, hw_counters: bool, interval_s: float = 5.0, others: Sequence[Source] = (),
-                 rules: Callable[[Scene], tuple[Reading, ...]] | None = None) -> None:  # fmt: skip
+    def __init__(self, files: Files, *, hw_counters: bool, interval_s: float = 5.0, others: Sequence[Source] = ()) -> None:
         self.clock = SystemClock()
         self.crew = Crew(self.clock, caller_reads=True)
         self.board = Board()
         sources: list[Source] = [InfiniBandSource(files, DeviceFilter().wants, hw_counters=hw_counters), *others]
         intervals = Intervals(interval_s, interval_s, 300.0)
-        derived: Callable[[], tuple[Reading, ...]] = (lambda: rules(self.scene())) if rules is not None else tuple
-        self.sampler = Sampler([(source, intervals) for source in sources], self.clock, self.crew, self.board, derived)
+        self.sampler = Sampler([(source, intervals) for source in sources], self.clock, self.crew, self.board)
         self.pages = PageMaker(tier=Tier.FULL, series_cap=SERIES_CAP)
 
     def sample(self, cadences: Collection[Cadence] = STATE_AND_COUNTERS) -> None:

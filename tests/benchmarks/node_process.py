@@ -1,43 +1,69 @@
-"""P2's process: `python -m tests.benchmarks.node_process ROOT --seconds N` runs a whole node at 1 Hz as the daemon does, but without HTTP.
+"""P2's process: `python -m tests.benchmarks.node_process ROOT --seconds N --normal S --pcie S` runs a whole node at 1 Hz as the
+daemon does, but without HTTP.
 
-Sampler and its watch, Crew, InfiniBand from files, NVLink from a real NVML child over whatever library the environment names, rules within
-each tick. Prints one JSON object of CPU seconds at the end. Not for use.
+Sampler and its watch, Crew, InfiniBand and PCIe from files, NVLink from a real NVML child over whatever library the environment names,
+health with all its rules within each tick, and a state directory. Prints one JSON object of CPU seconds at the end. Not for use.
 """
 
 import argparse
 import gc
 import json
+import os
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping, Sequence
 
+from exporter.cli.compose import sources_of, this_machine
+from exporter.cli.gpus import ChildGpus
+from exporter.cli.health import health_of
+from exporter.cli.memory import KeptMemory, kept
+from exporter.config.schema import Config, Jobs, State
+from exporter.config.source_options import Ethernet, GpuDirect, Infiniband, KernelLog, Nvlink, Pcie, Sources
+from exporter.model.entity import Link
 from exporter.model.metric import Cadence
-from exporter.model.snapshot import Reading, Scene
+from exporter.model.snapshot import Feed, Reading, Scene, Snapshot, SourceStatus
+from exporter.runtime.board import Board
 from exporter.runtime.clock import SystemClock
+from exporter.runtime.crew import Crew
+from exporter.runtime.sampler import Observe, Sampler
 from exporter.runtime.snapshot_codec import Decoder, Encoder
-from tests.benchmarks.counts import Plans, paired, searched
-from tests.benchmarks.driver import gpus
-from tests.benchmarks.meter import cpu_of, cpu_s
-from tests.benchmarks.node import Node, real_files
-from tests.benchmarks.stand_in_rules import StandInRules, Views
+from exporter.runtime.state_dir import open_state_dir
+from exporter.signals.engine import FEED
+from tests.benchmarks.meter import cpu_of, cpu_s, family
+from tests.benchmarks.node import real_files
+from tests.benchmarks.trees import folder_in_memory
 
-INTERVAL_S = 1.0
-WARM_UP_S = 6.0
-VIEWS = {"paired": paired, "window": searched}
+INTERVAL_S, SLOW_S = 1.0, 300.0
+WARM_UP_S = 6.5
+"""Ends between two ticks, so that as many of them as seconds count."""
 
 
-class _Metered:
-    """Rules whose CPU time is added up, on the thread that runs them."""
+class Metered:
+    """Who observes, with the CPU time of each call, on the thread that makes it."""
 
-    def __init__(self, rules: Callable[[Scene], tuple[Reading, ...]]) -> None:
-        self._rules = rules
+    def __init__(self, observe: Observe) -> None:
+        self._observe = observe
         self.cpu_s: list[float] = []
 
-    def __call__(self, scene: Scene) -> tuple[Reading, ...]:
+    def __call__(self, newest: Mapping[Feed, tuple[Snapshot, float]], statuses: Sequence[SourceStatus], wall_s: float,
+                 now_s: float) -> Snapshot:  # fmt: skip
+        """See Observe."""
         began_s = time.thread_time()
-        found = self._rules(scene)
+        shown = self._observe(newest, statuses, wall_s, now_s)
         self.cpu_s.append(time.thread_time() - began_s)
-        return found
+        return shown
+
+
+def config_of(root: str, normal_s: float, pcie_s: float, state_dir: str) -> Config:
+    """FAST each second, NORMAL each `normal_s`, of PCIe each `pcie_s`. Off is what would read this machine instead of the tree: its
+    interfaces through ethtool, its kernel log, its modules, its processes."""
+    sources = Sources(
+        sysfs_root=root,
+        infiniband=Infiniband(fast_interval_s=INTERVAL_S, normal_interval_s=normal_s, slow_interval_s=SLOW_S),
+        nvlink=Nvlink(fast_interval_s=INTERVAL_S, normal_interval_s=normal_s, slow_interval_s=SLOW_S),
+        pcie=Pcie(normal_interval_s=pcie_s, slow_interval_s=SLOW_S),
+        ethernet=Ethernet(enabled=False), kernel_log=KernelLog(enabled=False), gpudirect=GpuDirect(enabled=False),
+    )  # fmt: skip
+    return Config(state=State(dir=state_dir), sources=sources, jobs=Jobs(enabled=False))
 
 
 def main() -> None:
@@ -45,49 +71,69 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root")
     parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--rules", choices=VIEWS, default="paired")
+    parser.add_argument("--normal", type=float, required=True)
+    parser.add_argument("--pcie", type=float, required=True)
     args = parser.parse_args()
-    source, worker = gpus(SystemClock())
-    views: Views = partial(VIEWS[args.rules], Plans())
-    rules = _Metered(StandInRules(views).step)
-    node = Node(real_files(args.root), hw_counters=True, interval_s=INTERVAL_S, others=[source], rules=rules)
-    node.sampler.start()
+    with folder_in_memory() as state_dir:
+        print(json.dumps(spent(config_of(args.root, args.normal, args.pcie, state_dir), args.seconds)))
+
+
+def spent(config: Config, seconds: float) -> dict[str, object]:
+    """CPU seconds of this process, its child and its rules within that time, and what they were spent on. Raises RuntimeError without a
+    child."""
+    clock, board = SystemClock(), Board()
+    gpus, crew, memory = ChildGpus(clock), Crew(clock, caller_reads=True), kept(open_state_dir(config.state.dir))
+    machine = this_machine(config, real_files(config.sources.sysfs_root), gpus, clock.monotonic_s())
+    rules = Metered(health_of(config, memory.memory, machine.boot).observe)
+    sampler = Sampler(sources_of(config, machine, memory.memory), clock, crew, board, lambda: _settled(memory), rules)
+    sampler.start()
     time.sleep(WARM_UP_S)
     gc.collect()
     gc.freeze()  # as the daemon does
-    child = worker.child()
-    if child is None:
-        raise SystemExit(f"the NVML child does not run: {source.trouble}")
+    children = family(os.getpid())[1:]
+    if len(children) != 1:
+        raise RuntimeError(f"{len(children)} children, expected the NVML child")
     rules.cpu_s.clear()
-    generation, began_s, all_s, child_s = node.scene().generation, time.monotonic(), time.process_time(), cpu_s(child)
-    time.sleep(args.seconds)
-    elapsed_s, all_s, child_s = time.monotonic() - began_s, time.process_time() - all_s, cpu_s(child) - child_s
-    scene = node.scene()
-    spent = {"elapsed_s": elapsed_s, "daemon_s": all_s, "child_s": child_s, "rules_s": rules.cpu_s, "decode_each_s": decode_s(scene)}
-    print(json.dumps({**spent, "ticks": scene.generation - generation, **looked_at(scene, scene.monotonic_s)}))
-    node.stop()
-    worker.close()
+    generation, began_s = board.current(0.0).generation, time.monotonic()
+    all_s, child_s = time.process_time(), cpu_s(children[0])
+    time.sleep(seconds)
+    elapsed_s, all_s, child_s = time.monotonic() - began_s, time.process_time() - all_s, cpu_s(children[0]) - child_s
+    rules_s, scene = tuple(rules.cpu_s), board.current(clock.monotonic_s())
+    sampler.stop()
+    crew.stop()
+    gpus.close()
+    fast_s, both_s = (decode_s(scene, cadences) for cadences in ((Cadence.FAST,), (Cadence.FAST, Cadence.NORMAL)))
+    return {"elapsed_s": elapsed_s, "daemon_s": all_s, "child_s": child_s, "rules_s": rules_s, "decode_fast_s": fast_s,
+            "decode_both_s": both_s, "ticks": scene.generation - generation, **looked_at(scene)}  # fmt: skip
 
 
-def looked_at(scene: Scene, now_s: float) -> dict[str, object]:
+def looked_at(scene: Scene) -> dict[str, object]:
     """What a pass brings, so that nobody measures one that brings nothing: numbers of NVLinks, links that rules judged, age of the oldest
-    fast sample in seconds, Faults since the start."""
+    fast sample in seconds, Faults since the start and devices of each source."""
     fresh = [snapshot for feed, snapshot in scene.snapshots.items() if feed.cadence is not Cadence.SLOW]
     numbers = sum(len(reading.values) for snapshot in fresh if snapshot.feed.source == "nvlink" for reading in snapshot.readings)
-    oldest_s = now_s - min(snapshot.monotonic_s for snapshot in fresh if snapshot.feed.cadence is Cadence.FAST)
-    return {"numbers": numbers, "links": sum("up" in reading.values for reading in scene.readings), "oldest_s": oldest_s,
-            "faults": {one.source: sum(one.faults.values()) for one in scene.sources}}  # fmt: skip
+    oldest_s = scene.monotonic_s - min(snapshot.monotonic_s for snapshot in fresh if snapshot.feed.cadence is Cadence.FAST)
+    judged = [reading.entity for reading in scene.snapshots[FEED].readings if isinstance(reading.entity, Link)]
+    return {"numbers": numbers, "links": len(judged), "oldest_s": oldest_s,
+            "faults": {one.source: sum(one.faults.values()) for one in scene.sources},
+            "devices": {one.source: one.devices for one in scene.sources}}  # fmt: skip
 
 
-def decode_s(scene: Scene) -> float:
-    """CPU seconds to take in what the child sends in one pass, measured apart: the same Snapshots once more, as they cross when both ends
-    know the layouts."""
-    passes = [snapshot for feed, snapshot in scene.snapshots.items() if feed.source == "nvlink" and feed.subject]
-    fresh = [snapshot for snapshot in passes if snapshot.feed.cadence is not Cadence.SLOW]
+def decode_s(scene: Scene, cadences: Sequence[Cadence]) -> float:
+    """CPU seconds to take in what the child sends in one pass of these, measured apart: the same Snapshots once more, as they cross when
+    both ends know the layouts."""
+    fresh = [snapshot for feed, snapshot in scene.snapshots.items()
+             if feed.source == "nvlink" and feed.subject and feed.cadence in cadences]  # fmt: skip
     encoder, decoder = Encoder(), Decoder()
     decoder.decode(encoder.encode(fresh))
     message = encoder.encode(fresh)
     return cpu_of(lambda: decoder.decode(message), 200)
+
+
+def _settled(memory: KeptMemory) -> tuple[Reading, ...]:
+    """Keep what was learned, as the daemon does once a tick."""
+    memory.settle()
+    return ()
 
 
 if __name__ == "__main__":

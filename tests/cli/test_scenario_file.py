@@ -56,6 +56,32 @@ def test_every_key_is_read() -> None:
     assert found.silent == ("nvlink/gpu0/*",)
 
 
+def test_a_signal_may_be_expected_instead_of_a_status() -> None:
+    """By its row's name without `signal_` and its own labels; merely that it is there unless `at_least` says more."""
+    text = HEAD + "expect:\n" + "".join(
+        f"  - {{link: roce/mlx5_8/1, signal: {signal}, within: 1m}}\n" for signal in ("utilization_ratio transmit, at_least: 0.5", "flaps")
+    )  # fmt: skip
+
+    assert scenario_of(text, "s.yaml").expect == (
+        Expected("roce/mlx5_8/1", "", 60.0, signal=("signal_utilization_ratio", "transmit"), at_least=0.5),
+        Expected("roce/mlx5_8/1", "", 60.0, signal=("signal_flaps",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "fault", "complaint"),
+    [
+        ("a100-pcie-unbridged", "kind: domain, device: gpu0, says: unhealthy", "gpu0 of a100-pcie-unbridged is in no NVLink domain"),
+        ("h100-pcie", "kind: domain, device: gpu0, says: unhealthy", "gpu0 of h100-pcie is in no NVLink domain"),
+        ("roce-h200", "kind: rate, link: ethernet/eno1/1, to: 1 Gb/s",
+         'the rate of an interface is written as 1000 Mb/s, not "1 Gb/s"'),
+    ],
+)  # fmt: skip
+def test_a_fault_must_suit_the_node(node: str, fault: str, complaint: str) -> None:
+    """Cards without switches join no domain; an interface says its speed in Mb/s."""
+    assert _complaint(f"node: {node}\nduration: 1h\nfaults:\n  - {{at: 1m, {fault}}}\n") == f"faults[0]: {complaint} (s.yaml:4)"
+
+
 def test_traffic_follows_its_parts() -> None:
     """What is carried first was carried before; what is carried last goes on."""
     found = scenario_of(FULL, "s.yaml")
@@ -111,6 +137,15 @@ def _of_fault(fault: str) -> str:
         (HEAD + "expect: [{link: roce/mlx5_8/1, status: failed, reason: downn, within: 1s}]\n",
          'expect[0].reason: there is no reason "downn"; did you mean down? (s.yaml:3)'),
         (HEAD + "expect: [{link: roce/mlx5_8/1, status: failed}]\n", "expect[0]: needs within (s.yaml:3)"),
+        (HEAD + "expect: [{link: roce/mlx5_8/1, within: 1m}]\n", "expect[0]: needs status (s.yaml:3)"),
+        (HEAD + "expect: [{link: roce/mlx5_8/1, signal: utilisation_ratio transmit, within: 1m}]\n",
+         'expect[0].signal: there is no signal "utilisation_ratio"; did you mean utilization_ratio? (s.yaml:3)'),
+        (HEAD + "expect: [{link: roce/mlx5_8/1, signal: utilization_ratio, within: 1m}]\n",
+         "expect[0].signal: is written as utilization_ratio DIRECTION (s.yaml:3)"),
+        (HEAD + "expect: [{link: roce/mlx5_8/1, signal: flaps, at_least: -1, within: 1m}]\n",
+         'expect[0].at_least: expected a number that is not negative, got "-1" (s.yaml:3)'),
+        (HEAD + "expect: [{link: roce/mlx5_8/1, signal: flaps, status: ok, within: 1m}]\n",
+         "expect[0].status: unknown key; known: at, at_least, link, signal, within (s.yaml:3)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_with_its_place(text: str, complaint: str) -> None:
@@ -140,6 +175,9 @@ def test_a_mistake_is_one_line_with_its_place(text: str, complaint: str) -> None
          'faults[0]: the rate of a port is written as 200 Gb/sec (4X HDR), not "fast" (s.yaml:4)'),
         ("at: 5m, kind: rate, link: nvlink/gpu0/0, to: 25 GB/s",
          'faults[0]: the rate of an NVLink is written as 13281 MB/s, not "25 GB/s" (s.yaml:4)'),
+        ("at: 5m, kind: domain, device: mlx5_0, says: unhealthy", 'faults[0]: "mlx5_0" is no GPU of hgx-h100 (s.yaml:4)'),
+        ("at: 5m, kind: domain, device: gpu0, says: well",
+         'faults[0].says: "well" is none of unhealthy, in_progress, not_started (s.yaml:4)'),
         ("at: 5m, kind: width, link: roce/mlx5_8/1, to: 8", "faults[0]: roce/mlx5_8/1 has 4 lanes (s.yaml:4)"),
         ("at: 5m, kind: counter_rate, link: roce/mlx5_8/1, counter: symbol_eror, per_second: 1",
          'faults[0]: roce/mlx5_8/1 has no counter "symbol_eror"; did you mean symbol_error? (s.yaml:4)'),

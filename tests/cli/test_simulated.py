@@ -9,6 +9,7 @@ import pytest
 from exporter.cli.simulated import HEAD_START_S, SimulatedMachine, scenario_in
 from exporter.config.mistake import ConfigError
 from exporter.runtime.clock import ManualClock
+from exporter.simulator.scenario import Scenario
 
 STORY = """\
 node: no-gpu-ib
@@ -56,8 +57,8 @@ def test_the_files_follow_the_scenario(machine: SimulatedMachine) -> None:
 def test_what_reads_the_gpus_is_told_the_seed_and_the_time(machine: SimulatedMachine) -> None:
     """So that both processes show the same node."""
     assert (machine.gpus.profile, machine.gpus.seed, machine.gpus.head_start_s) == ("no-gpu-ib", 5, HEAD_START_S)
-    assert machine.scenario is not None
-    assert [fault.kind for fault in machine.scenario.faults] == ["down", "reboot", "clock_jump"]
+    assert isinstance(machine.gpus.scenario, Scenario)
+    assert [fault.kind for fault in machine.gpus.scenario.faults] == ["down", "reboot", "clock_jump"]
 
 
 def test_what_real_time_cannot_show_is_said_once(story: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -75,7 +76,7 @@ def test_a_profile_alone_has_no_scenario() -> None:
     found = SimulatedMachine("no-gpu-ib", ManualClock())
     found.close()
 
-    assert found.scenario is None
+    assert found.gpus.scenario is None
     assert not Path(found.folder).exists()
 
 

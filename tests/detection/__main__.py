@@ -67,12 +67,17 @@ def without(entries: Sequence[Entry], rule: str, jobs: int) -> int:
 
 
 def each_rule(entries: Sequence[Entry], jobs: int) -> int:
-    """Every rule left out in turn: whether each is needed by a scenario that is labelled with it."""
+    """Every rule left out in turn: whether each is needed by a scenario that is labelled with it, and is as it should be with all rules."""
     chosen = by_rule(entries)
+    tasks = [Task(entry, (rule,)) for rule, of_rule in chosen.items() for entry in of_rule]
     needed: dict[str, list[str]] = {rule: [] for rule in chosen}
-    for played in play_all([Task(entry, (rule,)) for rule, labelled_ones in chosen.items() for entry in labelled_ones], jobs):
-        if not is_whole(played):
-            needed[next(iter(played.without))].append(played.name)
+    whole: set[str] = set()
+    for played in play_all([*(Task(entry) for entry in entries if entry.scenario.rules), *tasks], jobs):
+        if not played.without and is_whole(played):
+            whole.add(played.name)
+        for rule in played.without:
+            if played.name in whole and not is_whole(played):
+                needed[rule].append(played.name)
     for rule, names in needed.items():
         print(f"{rule:<20} {_need(names, len(chosen[rule]))}")
     idle = [rule for rule, names in needed.items() if not names]

@@ -1,6 +1,6 @@
 """The figures of detection, out of what became of each scenario: recall, false alarms, time to detect, right link. Pure.
 
-A fault is an expectation of one link that it be worse than ok; what must stay or become ok or unknown is no fault, and must simply hold.
+A fault is an expectation of one link that it be worse than ok; what must be ok or unknown, and a signal, is no fault and must simply hold.
 A false alarm is a link that was raised though it should have been silent, or though nobody expected it and no fault was aimed at it. Slow
 rails, the number of scenarios and healthy node-days are not asked for yet.
 """
@@ -13,6 +13,7 @@ from exporter.config.schema import Config
 from exporter.model.health import Level, Why
 from exporter.simulator.fault_kinds import KINDS, Aim
 from exporter.simulator.scenario import Expected, PlannedFault, Scenario
+from exporter.simulator.scenario_outcome import words_of
 from tests.detection.playing import Played
 
 RECALL_MIN, RIGHT_LINK_MIN = 0.98, 0.98
@@ -56,7 +57,7 @@ def figures_of(plays: Sequence[Played]) -> tuple[Figure, ...]:
     return (
         _share("faults found (recall)", [one.after_s is not None for one in faults], RECALL_MIN),
         _share("faults that are `failed`, found", [one.after_s is not None for one in faults if one.expected.status == "failed"], 1.0),
-        _share("what must be ok or unknown is", [one.after_s is not None for one in others], 1.0),
+        _share("other expectations met", [one.after_s is not None for one in others], 1.0),
         Figure("false alarms", "0", str(alarms), alarms == 0),
         *_times(faults),
         _share("the right link named", [one not in astray for one in raised], RIGHT_LINK_MIN),
@@ -111,7 +112,7 @@ def complaints(played: Played) -> Iterator[str]:
     for one in _all(played):
         if one.after_s is None:
             reason = f" ({one.expected.reason})" if one.expected.reason else ""
-            yield f"{one.link} was not {one.expected.status}{reason} within {one.expected.within_s:g} s"
+            yield f"{one.link} was not {words_of(one.expected)}{reason} within {one.expected.within_s:g} s"
     for link in played.outcome.broken:
         yield f"{link} should have been silent"
     for link in wrong_links(played):
@@ -154,8 +155,8 @@ def _is_storm(scenario: Scenario, link: str) -> bool:
 
 
 def _aimed_at(fault: PlannedFault) -> tuple[str, ...]:
-    """Patterns of the links that the fault is about; none if it is about the node: then the scenario says what it expects of which. Each end
-    of a PCIe link is a link of its own, of the same device."""
+    """Patterns of the links that the fault is about; none if it is about the node: then the scenario says of which links it expects what.
+    Each end of a PCIe link is a link of its own, of the same device."""
     aim = KINDS[fault.kind].aim
     if aim is Aim.LINK and fault.target.startswith("pcie/"):
         return (f"{fault.target.rpartition('/')[0]}/*",)

@@ -145,3 +145,14 @@ def _code(call: object) -> int:
     except NvmlError as error:
         return error.code
     return 0
+
+
+@pytest.mark.parametrize(("says", "shown"), [("unhealthy", (3, 23)), ("in_progress", (2, 0)), ("not_started", (1, 0))])
+def test_a_gpu_falls_out_of_its_domain_and_joins_it_again(says: str, shown: tuple[int, int]) -> None:
+    """By its state, or by a status that is not well; the others stay."""
+    node = Watched(planned("domain", "gpu5", says=says))
+    gpus = node.hardware.nvml.gpus
+    seen = [(gpus.fabric[5].state, gpus.fabric[5].status) for moment in (59, 61, 121) if node.at(moment)]
+
+    assert seen == [(3, 0), shown, (3, 0)]
+    assert (gpus.fabric[4].state, gpus.fabric[4].status) == (3, 0)

@@ -230,3 +230,11 @@ def test_an_interface_without_an_rdma_device_loses_its_carrier() -> None:
     assert shown(59) == ["1", "up", "2", "1"]
     assert shown(61) == ["0", "down", "3", "2"]
     assert shown(121) == ["1", "up", "4", "2"]
+
+
+def test_an_interface_negotiates_a_lower_speed() -> None:
+    """In Mb/s, as its file has it; its carrier stays."""
+    node = Watched(planned("rate", "ethernet/eno1/1", to="1000 Mb/s"), node="roce-h200")
+    seen = [tuple(node.at(moment).text(f"class/net/eno1/{name}") for name in ("speed", "carrier")) for moment in (59, 61, 121)]
+
+    assert seen == [("10000", "1"), ("1000", "1"), ("10000", "1")]

@@ -39,6 +39,7 @@ EVERY_KIND = (
     planned("nvml_error", code="unknown", call="fabric"),
     planned("xid", "gpu2", until_s=None, xid=74, port=1),
     planned("mig", "gpu7"),
+    planned("domain", "gpu6", says="in_progress"),
     planned("maintenance"),
     planned("gdr_off"),
     planned("clock_jump", until_s=None, by=60.0),
