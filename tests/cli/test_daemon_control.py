@@ -1,6 +1,5 @@
 """What the daemon does when it is told to let go of the GPUs, to take them back, or to reload, and what it tells of it."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from exporter.cli.daemon import Daemon
 from exporter.cli.gpus import VirtualGpus
 from exporter.config.load import load
 from exporter.runtime.clock import SystemClock
-from exporter.runtime.logs import ROOT
 from exporter.simulator.fake_nvml import FakeNvml
 from exporter.simulator.profiles import NO_GPU_IB
 
@@ -65,16 +63,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "config.yaml"
     path.write_text(f"sources: {{sysfs_root: {tmp_path}/sys}}\nstate: {{dir: {tmp_path}/state}}\n")
     return path
-
-
-@pytest.fixture(autouse=True)
-def logging_restored() -> Iterator[None]:
-    """A reload sets up the log of the whole process, which other tests look at."""
-    root = logging.getLogger(ROOT)
-    level, propagate, handlers = root.level, root.propagate, root.handlers[:]
-    yield
-    root.setLevel(level)
-    root.propagate, root.handlers[:] = propagate, handlers
 
 
 @pytest.fixture
