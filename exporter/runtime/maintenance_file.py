@@ -1,5 +1,6 @@
 """The maintenance file: an administrator, a playbook or `fabric-exporter maintenance on` puts it there while somebody works on the node."""
 
+import logging
 import os
 import stat
 from datetime import UTC, datetime
@@ -11,10 +12,11 @@ from exporter.runtime.whole_file import write_whole
 NAME = "maintenance"
 """In the state directory, unless configured."""
 SIZE_MAX_BYTES = 4096
+log = logging.getLogger("fabric_exporter.health")
 
 
 class MaintenanceFile:
-    """Looked at once a tick; read only when it changed. `problem` is None, or a line on what is wrong with it."""
+    """Looked at once a tick; read only when it changed. `problem` is None, or a line on what is wrong with it, logged once."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,6 +35,8 @@ class MaintenanceFile:
         if mark != self._mark:
             self._mark = mark
             self._claim, self.problem = self._read() if stat.S_ISREG(about.st_mode) else self._unreadable("is no regular file")
+            if self.problem is not None:
+                log.warning(self.problem)
         return merged((self._claim,), wall_s)
 
     def begin(self, wall_s: float, for_s: float | None, reason: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from exporter.model.metric import Cadence
 from exporter.runtime.board import Board
 from exporter.runtime.clock import ManualClock
+from exporter.runtime.collect import Source
 from exporter.runtime.crew import Inline
 from exporter.runtime.sampler import Sampler
 from exporter.runtime.schedule import Intervals
@@ -71,7 +72,10 @@ def of_a_roce_node() -> tuple[int, int, int]:
     clock, board = ManualClock(), Board()
     intervals = Intervals(5.0, 15.0, 300.0)
     wants = DeviceFilter().wants
-    sources = [(InfiniBandSource(tree, wants), intervals), (EthernetSource(tree, ethtool, wants, root="/sys"), intervals)]
+    sources: list[tuple[Source, Intervals]] = [
+        (InfiniBandSource(tree, wants), intervals),
+        (EthernetSource(tree, ethtool, wants, root="/sys"), intervals),
+    ]
     sampler = Sampler(sources, clock, Inline(clock), board)
     for _ in range(4):
         sampler.tick()

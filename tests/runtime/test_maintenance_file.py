@@ -127,3 +127,12 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """For who asked."""
     with pytest.raises(OSError, match="No such file"):
         MaintenanceFile(str(tmp_path / "gone" / "maintenance")).begin(NOW_S, None, "")
+
+
+def test_what_is_wrong_with_a_file_is_logged_once(file: MaintenanceFile, caplog: pytest.LogCaptureFixture) -> None:
+    """Not at each tick, and again only when somebody changed it."""
+    Path(file.path).write_text("until: tomorrow\n")
+    for _ in range(3):
+        file.at(NOW_S)
+
+    assert [record.getMessage() for record in caplog.records] == [file.problem]
