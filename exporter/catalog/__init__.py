@@ -20,7 +20,17 @@ def catalogue(rows: Iterable[Metric]) -> Mapping[str, Metric]:
 
 
 CATALOGUE: Mapping[str, Metric] = catalogue(
-    (*nvlink.ROWS, *gpu.ROWS, *xid.ROWS, *infiniband.ROWS, *ethernet.ROWS, *pcie.ROWS, *gpudirect.ROWS, *jobs.ROWS,
-     *signals.ROWS, *internals.ROWS)
+    (
+        *nvlink.ROWS,
+        *gpu.ROWS,
+        *xid.ROWS,
+        *infiniband.ROWS,
+        *ethernet.ROWS,
+        *pcie.ROWS,
+        *gpudirect.ROWS,
+        *jobs.ROWS,
+        *signals.ROWS,
+        *internals.ROWS,
+    )
 )
 """Every row of the product by key."""

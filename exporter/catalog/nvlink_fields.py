@@ -108,9 +108,7 @@ RATIOS = Family(
     ),
 )
 REPETITION = Family("repetition", Cadence.NORMAL, (Field(294, BLOCKS.key), Field(295, BLOCKS_REPEATED.key)))
-TRAINED = Family(
-    "rate and power", Cadence.NORMAL, (Field(164, RATE.key, 1_000_000), Field(167, POWER_STATE.key)), spares_inactive=True
-)
+TRAINED = Family("rate and power", Cadence.NORMAL, (Field(164, RATE.key, 1_000_000), Field(167, POWER_STATE.key)), spares_inactive=True)
 """Of active links only: an inactive one answers a rate of 0, which is none."""
 PACKETS = Family(
     "packets", Cadence.NORMAL, (Field(201, PACKETS_TRANSMITTED.key), Field(203, PACKETS_RECEIVED.key)), spares_inactive=True, is_full=True

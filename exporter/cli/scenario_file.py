@@ -204,6 +204,7 @@ class _Reader:
             self._tree.add(joined(path, key), f"{shown(text)} is none of {', '.join(about.words)}", keys[key])
         return text or None
 
+
 def _time_problem(fault: PlannedFault, duration_s: float, may_be_at_once: bool) -> str | None:  # noqa: FBT001  # private, one caller
     if fault.at_s > duration_s:
         return "at is after the end of the scenario"

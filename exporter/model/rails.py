@@ -99,10 +99,7 @@ def pairs(gpus: Collection[Gpu], nics: Collection[Nic]) -> Mapping[str, str]:
     """
     serving = _serving(nics)
     ranks = {
-        (gpu.name, nic.name): NEARNESS[apart]
-        for gpu in gpus
-        for nic in serving
-        if (apart := distance(gpu.place, nic.place)) in NEARNESS
+        (gpu.name, nic.name): NEARNESS[apart] for gpu in gpus for nic in serving if (apart := distance(gpu.place, nic.place)) in NEARNESS
     }
     nearest_nic = _only_nearest((gpu, nic, rank) for (gpu, nic), rank in ranks.items())
     nearest_gpu = _only_nearest((nic, gpu, rank) for (gpu, nic), rank in ranks.items())

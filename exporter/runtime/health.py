@@ -188,9 +188,7 @@ class Health:
 
     def _keep(self) -> None:
         states: dict[Link, Kept] = {
-            link: (tracked.place.identity, tracked.verdict)
-            for link, tracked in self.engine.links.items()
-            if not tracked.verdict.is_calm
+            link: (tracked.place.identity, tracked.verdict) for link, tracked in self.engine.links.items() if not tracked.verdict.is_calm
         }
         states |= {link: kept for link, kept in self.restored.items() if link not in states}
         self._verdicts.keep(self._boot.boot_id, states)

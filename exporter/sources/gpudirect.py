@@ -183,6 +183,7 @@ class GpuDirectSource:
         paths = [_path_of(name, nic, gpus) for name, nic in named]
         return tuple(path for path in paths if path is not None)
 
+
 def _path_of(name: str, nic: Candidate, gpus: list[Candidate]) -> NicPath | None:
     """The ways from a NIC to its nearest GPUs; None if each is known to be beyond a CPU: such a NIC was never meant for it."""
     apart = {gpu.address: distance(nic.place, gpu.place) for gpu in gpus}

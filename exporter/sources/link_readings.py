@@ -46,9 +46,7 @@ class LinkReadings:
             keys, row = list(places), _row(passes, slices)
             at = [(index, position) for index, start, stop in slices for position in range(start, stop)]
             values = {
-                key: number
-                for key, number, (index, position) in zip(keys, row, at, strict=True)
-                if position not in passes[index].refused
+                key: number for key, number, (index, position) in zip(keys, row, at, strict=True) if position not in passes[index].refused
             }
             if values:
                 readings.append(Reading(link, values))

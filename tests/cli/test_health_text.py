@@ -37,7 +37,9 @@ def test_everything_that_can_be_said() -> None:
     held = verdict("nvlink/gpu5/7", Level.DEGRADED)
     health = NodeHealth(NOW_S, (*WELL, held, FAILED, IDLE), sources, "the machine started 40 s ago", maintenance)
 
-    assert text_of(health, 80, plain) == """\
+    assert (
+        text_of(health, 80, plain)
+        == """\
 failed: infiniband/mlx5_3/1 (down); 2 of 6 links are not ok
 in maintenance until 2026-03-01 19:00:00 UTC: file: swap optics
 starting: the machine started 40 s ago; links that are not up do not count yet
@@ -53,6 +55,7 @@ ethernet 1 unknown; infiniband 3 ok, 1 failed; nvlink 1 degraded
 unknown: ethernet/eno1/1: nobody knows whether it should be up
 not seen: nvlink: no answer from gpu3
 """
+    )
 
 
 def test_lines_keep_to_the_width() -> None:

@@ -123,7 +123,7 @@ def test_unknown_error_is_timed_from_its_first_word(house: Nursery) -> None:
 
 
 def test_another_trouble_ends_the_time_of_unknown_error(house: Nursery) -> None:
-    """"Nothing but" Unknown Error: an unloaded driver is something else."""
+    """Only "Unknown Error" and nothing else counts: an unloaded driver is something else."""
     house.driver.change({"init.ret": 999})
     reasons_of_scan(house)
     before = house.worker.unknown_since_s

@@ -26,9 +26,7 @@ def traffic(name: str = "training", to_s: float = 7200.0, **values: float) -> Tr
 
 def scenario(*faults: PlannedFault, node: str = NODE, seed: int = 1, pattern: str = "training") -> Scenario:
     """These faults, numbered, on a node for two hours."""
-    numbered = tuple(
-        PlannedFault(number, one.kind, one.at_s, one.until_s, one.target, one.values) for number, one in enumerate(faults)
-    )
+    numbered = tuple(PlannedFault(number, one.kind, one.at_s, one.until_s, one.target, one.values) for number, one in enumerate(faults))
     return Scenario(node, 7200.0, seed, traffic=(traffic(pattern),), faults=numbered)
 
 

@@ -25,6 +25,7 @@ def test_links_to_switches_are_counted() -> None:
 
 def test_gpus_are_told_apart_by_uuid() -> None:
     """Within a node and between nodes; the same node has the same ones for ever."""
+
     def uuids(profile: Profile, seed: int) -> list[str]:
         driver = Driver(profile, seed)
         return [driver.facts(gpu).uuid for gpu in range(driver.gpu_count())]

@@ -176,8 +176,7 @@ def test_bytes_never_fall_and_never_exceed_the_line(plans: list[tuple[str, float
         "down": {}, "slow": {"factor": 2.5}, "rate": {"to": "100 Gb/sec (4X EDR)"}, "flap": {"period": 6.0, "count": 3},
     }  # fmt: skip
     faults: list[PlannedFault] = [
-        planned(kind, "infiniband/mlx5_0/1", at_s, None if kind == "flap" else at_s + for_s, **values[kind])
-        for kind, at_s, for_s in plans
+        planned(kind, "infiniband/mlx5_0/1", at_s, None if kind == "flap" else at_s + for_s, **values[kind]) for kind, at_s, for_s in plans
     ]
     hardware = ScenarioHardware(scenario(*faults, node="no-gpu-ib"))
     line = hardware.profile.hcas[0].line_bytes_per_s

@@ -165,8 +165,10 @@ def test_one_iommu_group_says_that_nothing_redirects(groups: tuple[str | None, s
     entries = switch_pair()
     for path, group in zip((GPU_PATH, HCA_PATH), groups, strict=True):
         if group is not None:
-            entries += [Directory(f"kernel/iommu_groups/{group}"),
-                        Symlink(f"{folder_of(path)}/iommu_group", "../" * len(folder_of(path).split("/")) + f"kernel/iommu_groups/{group}")]
+            entries += [
+                Directory(f"kernel/iommu_groups/{group}"),
+                Symlink(f"{folder_of(path)}/iommu_group", "../" * len(folder_of(path).split("/")) + f"kernel/iommu_groups/{group}"),
+            ]
 
     assert Node(entries).read()["mlx5_0"].get("acs_off") == acs_off
 

@@ -10,8 +10,7 @@ from tests.sources.nvml.header_words import LEGACY, NVLINK5
 from tests.sources.nvml.source_child import SourceChild
 
 TX, RX, REPLAY, STATE, SPEED = (
-    f"f{field_id(f'NVLINK_{name}')}"
-    for name in ("THROUGHPUT_DATA_TX", "THROUGHPUT_DATA_RX", "ERROR_DL_REPLAY", "GET_STATE", "GET_SPEED")
+    f"f{field_id(f'NVLINK_{name}')}" for name in ("THROUGHPUT_DATA_TX", "THROUGHPUT_DATA_RX", "ERROR_DL_REPLAY", "GET_STATE", "GET_SPEED")
 )
 SENT, RECEIVED, REPLAYS = "nvlink_transmitted", "nvlink_received", ("nvlink_errors", "replay")
 ALL = set(range(18))
