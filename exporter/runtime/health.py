@@ -17,7 +17,7 @@ from exporter.model.metric import Role
 from exporter.model.node_health import NodeHealth, SourceLook
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot, SourceStatus
 from exporter.model.thresholds import Thresholds
-from exporter.runtime.kept_verdicts import Kept, KeptVerdicts
+from exporter.runtime.kept_verdicts import KeptState, KeptVerdicts
 from exporter.runtime.learned_ports import LearnedPorts
 from exporter.runtime.port_expectations import PortExpectations
 from exporter.signals.devices import DOMAIN
@@ -187,7 +187,7 @@ class Health:
         return changes
 
     def _keep(self) -> None:
-        states: dict[Link, Kept] = {
+        states: dict[Link, KeptState] = {
             link: (tracked.place.identity, tracked.verdict) for link, tracked in self.engine.links.items() if not tracked.verdict.is_calm
         }
         states |= {link: kept for link, kept in self.restored.items() if link not in states}
@@ -203,7 +203,7 @@ class Health:
         return snapshot._replace(readings=(*snapshot.readings, *self._gpudirect.readings(), Reading(NODE, node)))
 
 
-def _unseen(restored: Mapping[Link, Kept], seen: Collection[Link]) -> list[Verdict]:
+def _unseen(restored: Mapping[Link, KeptState], seen: Collection[Link]) -> list[Verdict]:
     """Bad verdicts of an earlier process whose links have not been seen since: silence clears nothing."""
     return [verdict_of(link, state) for link, (_, state) in restored.items() if link not in seen and state.level is not Level.OK]
 

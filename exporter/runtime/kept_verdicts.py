@@ -10,6 +10,7 @@ from exporter.catalog.conditions import CONDITIONS
 from exporter.model.entity import Fabric, Link
 from exporter.model.health import Level, Why
 from exporter.model.quoted import printable
+from exporter.runtime.kept import Kept
 from exporter.runtime.state_file import StateFile
 from exporter.signals.verdict import REMEMBERED_PASSES, LinkState, ReasonState
 
@@ -17,24 +18,22 @@ FILE, VERSION = "verdicts.json", 1
 LINKS_MAX = 4096
 EVIDENCE_LENGTH_MAX = 500
 TIME_MAX_S = 1e12
-Kept = tuple[str, LinkState]
+KeptState = tuple[str, LinkState]
 """Identity of the hardware that carried the link, and what was remembered of it."""
 
 
-class KeptVerdicts:
-    """Used by the sampler's thread, which may wait for the disk. `problem` is None, or a line on why the file could not be read or kept."""
+class KeptVerdicts(Kept):
+    """By link."""
 
     def __init__(self, file: StateFile | None) -> None:
-        self._file = file
-        self._last: dict[str, object] = {}
-        self._pending: dict[str, object] | None = None
-        self.problem: str | None = None
+        super().__init__(file)
+        self._kept: Mapping[str, object] = {}
 
-    def load(self, boot_id: str) -> dict[Link, Kept]:
+    def load(self, boot_id: str) -> dict[Link, KeptState]:
         """What was saved in this boot of the machine; nothing otherwise."""
         if self._file is None:
             return {}
-        document, self.problem = self._file.load()
+        document = self._load()
         if not document or not boot_id or document.get("boot_id") != boot_id:
             return {}
         links = document.get("links")
@@ -44,21 +43,16 @@ class KeptVerdicts:
             self.problem = f"{self._file.path}: not all of it is understood; verdicts of the other links are forgotten and judged anew"
         return known
 
-    def keep(self, boot_id: str, states: Mapping[Link, Kept]) -> None:
+    def keep(self, boot_id: str, states: Mapping[Link, KeptState]) -> None:
         """Remember these, at first in memory. Without a boot id nothing is kept: nobody could tell later whose it was."""
         links = {str(link): _document_of(identity, state) for link, (identity, state) in states.items()}
-        document: dict[str, object] = {"boot_id": boot_id, "links": links}
-        if boot_id and document != self._last:
-            self._last = self._pending = document
+        document = {"boot_id": boot_id, "links": links}
+        with self._lock:
+            if boot_id and document != self._kept:
+                self._kept, self._is_changed = document, True
 
-    def save_if_changed(self) -> str | None:
-        """Write the file if need be. Returns `problem`."""
-        pending, self._pending = self._pending, None
-        if self._file is not None and pending is not None:
-            self.problem = self._file.save(pending)
-            if self.problem is not None:
-                self._pending = pending
-        return self.problem
+    def _document(self) -> Mapping[str, object]:
+        return self._kept
 
 
 def _document_of(identity: str, state: LinkState) -> dict[str, object]:
@@ -75,7 +69,7 @@ def _link_of(name: str) -> Link | None:
     return Link(Fabric(fabric), device, port) if is_link else None
 
 
-def _state_of(entry: object) -> Kept | None:
+def _state_of(entry: object) -> KeptState | None:
     """What an entry says; None if it is not what `keep` writes. A hold that was running begins anew: nobody looked meanwhile."""
     if not isinstance(entry, dict):
         return None

@@ -3,12 +3,12 @@
 Knows where it is kept and that it holds for one boot; what is in it is exporter.model.xid's.
 """
 
-import threading
 from collections.abc import Mapping
 from math import isfinite
 
 from exporter.catalog.xid import EVENT_KEYS_MAX
 from exporter.model.xid import EventKey, EventKind, KernelLogState, Tally
+from exporter.runtime.kept import Kept
 from exporter.runtime.state_file import StateFile
 
 FILE, VERSION = "kernel-log.json", 1
@@ -16,20 +16,12 @@ TEXT_MAX = 32
 """Characters of a device, code or port."""
 
 
-class KeptKernelLogState:
-    """Safe for several threads: the reader saves and never waits for the disk; `save_if_changed` is for the thread that may. Without a
-    `file` it remembers for as long as the process lives, which is what a reload needs. `problem` is None, or a line on why the file could
-    not be read or kept."""
+class KeptKernelLogState(Kept):
+    """The reader of the log saves; without a file too, which is what a reload needs."""
 
     def __init__(self, file: StateFile | None) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._is_changed = False
-        self.problem: str | None = None
-        document: Mapping[str, object] = {}
-        if file is not None:
-            document, self.problem = file.load()
-        self._state = _state_of(document)
+        super().__init__(file)
+        self._state = _state_of(self._load())
 
     def load(self) -> KernelLogState | None:
         """What was saved last, by this process or one before; None if nothing was."""
@@ -42,19 +34,9 @@ class KeptKernelLogState:
             self._is_changed = self._is_changed or state != self._state
             self._state = state
 
-    def save_if_changed(self) -> str | None:
-        """Write the file if anything changed since it was last written. Returns `problem`. Call it once a tick and at the end. The state of
-        a boot that has no name is not written: nobody could tell later whose it was."""
-        if self._file is None:
-            return self.problem
-        with self._lock:
-            state, is_changed, self._is_changed = self._state, self._is_changed, False
-        if state is None or not is_changed or not state.boot_id:
-            return self.problem
-        self.problem = self._file.save(_document_of(state))
-        with self._lock:
-            self._is_changed = self._is_changed or self.problem is not None
-        return self.problem
+    def _document(self) -> Mapping[str, object] | None:
+        """Nothing of a boot that has no name: nobody could tell later whose it was."""
+        return _document_of(self._state) if self._state is not None and self._state.boot_id else None
 
 
 def _document_of(state: KernelLogState) -> dict[str, object]:

@@ -3,31 +3,24 @@
 Knows where it is kept and how much; when it is believed is exporter.model.learned_link's.
 """
 
-import threading
 from collections.abc import Mapping
 from math import isfinite
 
 from exporter.catalog.limits import LEARN_LINK_AFTER_S, LEARNED_LINKS_MAX
 from exporter.model.learned_link import LearnedLink, believed, learn
 from exporter.model.link_capability import Capability
+from exporter.runtime.kept import Kept
 from exporter.runtime.state_file import StateFile
 
 FILE, VERSION = "learned-links.json", 1
 
 
-class LearnedLinks:
-    """Safe for several threads: readers of the hardware ask and tell, and never wait for the disk; `save_if_changed` is for the thread
-    that may. `problem` is None, or a line on why the file could not be read or kept."""
+class LearnedLinks(Kept):
+    """By PCI address. Readers of the hardware ask and tell."""
 
     def __init__(self, file: StateFile | None) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._is_changed = False
-        self.problem: str | None = None
-        document: Mapping[str, object] = {}
-        if file is not None:
-            document, self.problem = file.load()
-        self._links = _links_of(document)
+        super().__init__(file)
+        self._links = _links_of(self._load())
 
     def believed(self, address: str, identity: str, wall_s: float) -> Capability:
         """The bound to set on the expectation for this function."""
@@ -45,16 +38,8 @@ class LearnedLinks:
                 del self._links[min(self._links, key=lambda known: self._links[known].since_wall_s)]
             self._is_changed = True
 
-    def save_if_changed(self) -> str | None:
-        """Write the file if anything was learned since it was last written. Returns `problem`. Call it once a tick and at the end."""
-        if self._file is None or not self._is_changed:
-            return self.problem
-        with self._lock:
-            document = {address: _document_of(link) for address, link in self._links.items()}
-            self._is_changed = False
-        self.problem = self._file.save({"links": document})
-        self._is_changed = self._is_changed or self.problem is not None
-        return self.problem
+    def _document(self) -> Mapping[str, object]:
+        return {"links": {address: _document_of(link) for address, link in self._links.items()}}
 
 
 def _document_of(link: LearnedLink) -> dict[str, object]:

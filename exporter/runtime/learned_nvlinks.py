@@ -4,10 +4,10 @@ A GPU keeps what was learned over reboots, driver changes and other slots; anoth
 another process) tells what is active, and learns from the answer what is known.
 """
 
-import threading
 from collections.abc import Collection, Mapping
 
 from exporter.catalog.limits import LEARN_NVLINK_AFTER_S, LEARNED_GPUS_MAX
+from exporter.runtime.kept import Kept
 from exporter.runtime.state_file import StateFile
 
 FILE, VERSION = "learned-nvlinks.json", 1
@@ -15,21 +15,14 @@ LINK_INDEX_MAX = 1024
 """As many ports as a GPU is ever believed to have (gpu_links.py)."""
 
 
-class LearnedNvlinks:
-    """Safe for several threads; only `save_if_changed` waits for the disk. `problem` is None, or a line on why the file could not be read
-    or kept."""
+class LearnedNvlinks(Kept):
+    """By GPU UUID."""
 
     def __init__(self, file: StateFile | None) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._is_changed = False
+        super().__init__(file)
         self._since_s: dict[str, dict[int, float]] = {}
         """By GPU: since when each link that is active now has been, without a break that we saw."""
-        self.problem: str | None = None
-        document: Mapping[str, object] = {}
-        if file is not None:
-            document, self.problem = file.load()
-        self._known = _known_of(document)
+        self._known = _known_of(self._load())
 
     def known(self, uuid: str) -> frozenset[int]:
         """Links of that GPU that were active for LEARN_NVLINK_AFTER_S at a stretch, once; empty if none was."""
@@ -66,16 +59,8 @@ class LearnedNvlinks:
             del self._known[next(iter(self._known))]
         self._is_changed = True
 
-    def save_if_changed(self) -> str | None:
-        """Write the file if anything was learned since it was last written. Returns `problem`. Call it once a tick and at the end."""
-        if self._file is None or not self._is_changed:
-            return self.problem
-        with self._lock:
-            document = {uuid: sorted(links) for uuid, links in self._known.items()}
-            self._is_changed = False
-        self.problem = self._file.save({"gpus": document})
-        self._is_changed = self._is_changed or self.problem is not None
-        return self.problem
+    def _document(self) -> Mapping[str, object]:
+        return {"gpus": {uuid: sorted(links) for uuid, links in self._known.items()}}
 
 
 def _known_of(document: Mapping[str, object]) -> dict[str, frozenset[int]]:

@@ -1,11 +1,11 @@
 """What this node's ports have been seen to run at while they were up, and that they were up at all. Kept in the state directory by name
 and PCI address: a port that is plugged elsewhere starts anew."""
 
-import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from exporter.model.expected_ports import NOTHING, PortSpeed, best
+from exporter.runtime.kept import Kept
 from exporter.runtime.state_file import StateFile
 
 FILE, VERSION = "learned-ports.json", 1
@@ -19,18 +19,12 @@ class SeenPort(NamedTuple):
     speed: PortSpeed = NOTHING
 
 
-class LearnedPorts:
-    """By port, as `infiniband/mlx5_0/1`. Safe for several threads; only `save_if_changed` waits for the disk."""
+class LearnedPorts(Kept):
+    """By port, as `infiniband/mlx5_0/1`."""
 
     def __init__(self, file: StateFile | None) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._is_changed = False
-        self.problem: str | None = None
-        document: Mapping[str, object] = {}
-        if file is not None:
-            document, self.problem = file.load()
-        self._ports = _ports_of(document)
+        super().__init__(file)
+        self._ports = _ports_of(self._load())
 
     def seen(self, port: str, identity: str) -> SeenPort | None:
         """What is known of the port; None if it was never up, or another card was."""
@@ -50,16 +44,8 @@ class LearnedPorts:
                 del self._ports[next(iter(self._ports))]
             self._is_changed = True
 
-    def save_if_changed(self) -> str | None:
-        """Write the file if need be. Returns `problem`."""
-        if self._file is None or not self._is_changed:
-            return self.problem
-        with self._lock:
-            ports = {name: [port.identity, *_figures(port.speed)] for name, port in self._ports.items()}
-            self._is_changed = False
-        self.problem = self._file.save({"ports": ports})
-        self._is_changed = self._is_changed or self.problem is not None
-        return self.problem
+    def _document(self) -> Mapping[str, object]:
+        return {"ports": {name: [port.identity, *_figures(port.speed)] for name, port in self._ports.items()}}
 
 
 def _figures(speed: PortSpeed) -> tuple[int | None, int | None, int | None]:

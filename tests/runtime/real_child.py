@@ -18,6 +18,7 @@ from exporter.runtime.worker import Patience, Worker, WorkerError
 from exporter.runtime.worker_messages import ReadRequest, ScanAnswer, ScanRequest, Setup
 from exporter.sources.pci_text import sysfs_address
 from tests.nvml_library import BOARDS, FakeDriver, profile
+from tests.real.listener import poll
 
 BOARD = "h100-nvl"
 BOUND_S = 60.0
@@ -161,6 +162,16 @@ class Nursery:
         thread = threading.Thread(target=ask)
         thread.start()
         return thread
+
+    def hanging(self) -> tuple[threading.Thread, list[object]]:
+        """A thread whose question hangs in the driver, and where its answer will be."""
+        self.scan()
+        self.driver.change({HANG: "forever"})
+        self.driver.forget_calls()
+        found: list[object] = []
+        thread = self.asking(found)
+        poll(self.in_a_call, BOUND_S, "the call hangs")
+        return thread, found
 
     def end(self) -> None:
         """No process of the test may live on."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.model.entity import Fabric, Link
 from exporter.model.health import Level, Unknown, Why
-from exporter.runtime.kept_verdicts import FILE, VERSION, Kept, KeptVerdicts
+from exporter.runtime.kept_verdicts import FILE, VERSION, KeptState, KeptVerdicts
 from exporter.runtime.state_dir import open_state_dir
 from exporter.runtime.state_file import StateFile, state_file
 from exporter.signals.verdict import LinkState, ReasonState
@@ -175,7 +175,7 @@ states = st.builds(LinkState, st.sampled_from(Level), st.floats(0, 4e9), reasons
 
 
 @given(st.dictionaries(st.sampled_from([PORT, NVLINK, BRIDGE]), st.tuples(st.text(max_size=9), states)))
-def test_whatever_is_kept_comes_back(tmp_path_factory: pytest.TempPathFactory, kept_states: dict[Link, Kept]) -> None:
+def test_whatever_is_kept_comes_back(tmp_path_factory: pytest.TempPathFactory, kept_states: dict[Link, KeptState]) -> None:
     """Any level, any reasons, any evidence."""
     folder = tmp_path_factory.mktemp("state")
     kept = verdicts(folder)

@@ -73,12 +73,7 @@ def test_a_child_whose_call_returns_after_all_ends_cleanly(house: Nursery) -> No
 
 def test_a_second_question_does_not_wait_longer_than_the_first(house: Nursery) -> None:
     """One that comes while another hangs is told so after the same patience."""
-    house.scan()
-    house.driver.change({HANG: "forever"})
-    house.driver.forget_calls()
-    found: list[object] = []
-    thread = house.asking(found)
-    poll(house.in_a_call, BOUND_S, "the call hangs")
+    thread, found = house.hanging()
     house.be_quick()
     refused = house.refused()
     house.driver.remove(HANG)

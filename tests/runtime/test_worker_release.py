@@ -1,6 +1,5 @@
 """Letting go of the GPUs and ending the child on purpose: release, resume, another configuration, the daemon's end."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,17 +18,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nursery]:
     made = nursery(FakeDriver(tmp_path / "driver"), monkeypatch)
     yield made
     made.end()
-
-
-def hanging(house: Nursery) -> tuple[threading.Thread, list[object]]:
-    """A thread whose question hangs in the driver, and where its answer will be."""
-    house.scan()
-    house.driver.change({HANG: "forever"})
-    house.driver.forget_calls()
-    found: list[object] = []
-    thread = house.asking(found)
-    poll(house.in_a_call, BOUND_S, "the call hangs")
-    return thread, found
 
 
 def reasons(found: list[object]) -> list[Reason | None]:
@@ -77,7 +65,7 @@ def test_what_is_so_already_is_said(house: Nursery) -> None:
 
 def test_release_lets_the_call_under_way_finish(house: Nursery) -> None:
     """It asks with SIGTERM only; the question that was under way is told why it has no answer."""
-    thread, found = hanging(house)
+    thread, found = house.hanging()
     house.on_signal = lambda _: house.driver.remove(HANG)
     answer = house.worker.release()
     thread.join(BOUND_S)
@@ -89,7 +77,7 @@ def test_release_lets_the_call_under_way_finish(house: Nursery) -> None:
 
 def test_release_says_so_where_a_call_does_not_come_back(house: Nursery) -> None:
     """False, with the process; when the call comes back after all, the child lets go by itself, and nothing is started."""
-    thread, found = hanging(house)
+    thread, found = house.hanging()
     house.be_quick()
     answer = house.worker.release()
     during = house.driver.holders()
@@ -116,7 +104,7 @@ def test_release_while_a_child_is_being_started_starts_none(house: Nursery) -> N
 
 def test_a_child_that_was_told_to_end_is_no_failure(house: Nursery) -> None:
     """Released and resumed before its question noticed: no pause."""
-    thread, found = hanging(house)
+    thread, found = house.hanging()
     house.on_signal = lambda _: (house.worker.resume(), house.driver.remove(HANG))
     house.worker.release()
     thread.join(BOUND_S)
@@ -139,7 +127,7 @@ def test_another_configuration_gets_a_fresh_child(house: Nursery) -> None:
 
 def test_a_restart_waits_for_nobody(house: Nursery) -> None:
     """A reload while a call hangs: the other sources must not stand still for it. The fresh child comes once the old one is gone."""
-    thread, found = hanging(house)
+    thread, found = house.hanging()
     house.worker.restart()
     alone = house.driver.holders()
     house.driver.remove(HANG)

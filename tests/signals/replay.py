@@ -1,5 +1,6 @@
 """Plays Observations to one rule, as the engine would, and keeps what the rule said."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.model.thresholds import Thresholds
 from exporter.signals.observation import Observation
 from exporter.signals.rule import Outcome, Rule
-from tests.signals.passes import DEFAULTS, a_pass
+from tests.signals.passes import DEFAULTS, PORT, a_pass, read
 
 ROCE = Link(Fabric.ROCE, "mlx5_2", "1")
 
@@ -55,6 +56,22 @@ class Replay:
     def evidence(self, why: Why) -> str:
         """The last evidence of a reason."""
         return [one.evidence for outcome in self.outcomes for one in outcome.findings if one.why is why and one.holds][-1]
+
+
+def folded(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], Mapping[Role, Number]]], *, link: Link = PORT,
+           through_file: bool = False) -> list[Outcome]:  # fmt: skip
+    """What a rule says of passes, each some seconds after the one before, with what is read and what else is known of the link.
+    `through_file`: as if its state were written to a file and read again after each."""
+    state, before, outcomes, now_s = None, None, [], 1000.0
+    for after_s, values, latest in sequence:
+        now_s += after_s
+        now = read(values, now_s)
+        state, outcome = rule.step(state, a_pass(now, before, link=link, latest=latest))
+        if through_file:
+            state = json.loads(json.dumps(state))
+        before = now
+        outcomes.append(outcome)
+    return outcomes
 
 
 def times(count: int, every_s: float, start_s: float = 1000.0) -> Iterator[float]:

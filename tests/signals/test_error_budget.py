@@ -15,6 +15,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.error_budget import RULE
 from exporter.signals.rule import Outcome, State
 from tests.signals.passes import DEFAULTS, PORT, a_pass, read
+from tests.signals.replay import folded
 
 NDR, EDR = 50e9, 12.5e9
 ROCE = Link(Fabric.ROCE, "mlx5_2", "1")
@@ -297,17 +298,8 @@ steps = st.lists(
 
 
 def _fold(sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], float | None]], *, through_file: bool = False) -> list[Outcome]:
-    state, before, outcomes, now_s = None, None, [], 1000.0
-    for after_s, values, capacity in sequence:
-        now_s += after_s
-        now = read(values, now_s)
-        latest = {} if capacity is None else {Role.CAPACITY: capacity}
-        state, outcome = RULE.step(state, a_pass(now, before, latest=latest))
-        if through_file:
-            state = json.loads(json.dumps(state))
-        before = now
-        outcomes.append(outcome)
-    return outcomes
+    passes = [(after_s, values, {} if capacity is None else {Role.CAPACITY: capacity}) for after_s, values, capacity in sequence]
+    return folded(RULE, passes, through_file=through_file)
 
 
 @given(steps)

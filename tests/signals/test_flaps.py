@@ -14,6 +14,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.flaps import RULE
 from exporter.signals.rule import NOTHING, Outcome, State
 from tests.signals.passes import NVLINK, PORT, a_pass, read
+from tests.signals.replay import folded
 
 ROCE = Link(Fabric.ROCE, "mlx5_2", "1")
 ETHERNET = Link(Fabric.ETHERNET, "eth0", "1")
@@ -193,16 +194,7 @@ steps = st.lists(st.tuples(st.floats(-100.0, 1e5), st.dictionaries(keys, st.inte
 
 
 def _fold(sequence: Iterable[tuple[float, Mapping[SeriesKey, Number]]], *, through_file: bool = False) -> list[Outcome]:
-    state, before, outcomes, now_s = None, None, [], 1000.0
-    for after_s, values in sequence:
-        now_s += after_s
-        now = read(values, now_s)
-        state, outcome = RULE.step(state, a_pass(now, before))
-        if through_file:
-            state = json.loads(json.dumps(state))
-        before = now
-        outcomes.append(outcome)
-    return outcomes
+    return folded(RULE, [(after_s, values, {}) for after_s, values in sequence], through_file=through_file)
 
 
 @given(steps)

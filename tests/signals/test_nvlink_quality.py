@@ -13,6 +13,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.nvlink_quality import ERRORS_RULE, KINDS, RECOVERIES_RULE
 from exporter.signals.rule import NOTHING, Outcome, Rule, State
 from tests.signals.passes import NVLINK, a_pass, read
+from tests.signals.replay import folded
 
 ERRORS, RECOVERIES = "nvlink_errors", "nvlink_recoveries"
 HOPPER: Mapping[SeriesKey, Number] = {(ERRORS, "crc"): 12, (ERRORS, "replay"): 900, (RECOVERIES, "any"): 4}
@@ -231,16 +232,8 @@ steps = st.lists(st.tuples(st.floats(-100.0, 1e5), st.dictionaries(keys, st.inte
 
 
 def _fold(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number]]], *, through_file: bool = False) -> list[Outcome]:
-    state, before, outcomes, now_s = None, None, [], 1000.0
-    for after_s, values in sequence:
-        now_s += after_s
-        now = read(values, now_s)
-        state, outcome = rule.step(state, a_pass(now, before, link=NVLINK, latest={Role.RX_BYTES: len(outcomes)}))
-        if through_file:
-            state = json.loads(json.dumps(state))
-        before = now
-        outcomes.append(outcome)
-    return outcomes
+    passes = [(after_s, values, {Role.RX_BYTES: at}) for at, (after_s, values) in enumerate(sequence)]
+    return folded(rule, passes, link=NVLINK, through_file=through_file)
 
 
 @pytest.mark.parametrize("rule", [ERRORS_RULE, RECOVERIES_RULE])
