@@ -57,6 +57,9 @@ SERIES_CAP = 30_000
 AER_SIZE_BYTES = 4096
 """An aer_dev_* attribute is some twenty lines; sysfs answers with at most one page."""
 
+SCAN_LEAST_S = 15.0
+"""Sources are not asked which devices there are more often than this, unless their slow interval is shorter [D]."""
+
 PCI_LOOK_AGAIN_S = 300.0
 """Class, vendor and path of every PCI function are read anew this often, and when a device was lost: the address may have changed hands."""
 

@@ -45,7 +45,7 @@ class Ledger:
 
     def open(self, now_s: float) -> None:
         """Make the first scan due."""
-        self.devices[WHOLE] = Device(None, {Cadence.NORMAL: Beat(self.intervals.normal_s, now_s)})
+        self.devices[WHOLE] = Device(None, {Cadence.NORMAL: Beat(self.intervals.scan_s, now_s)})
 
     def due(self, now_s: float, busy: Mapping[tuple[str, str], float], forced: Collection[Cadence] = ()) -> list[Errand]:
         """Errands to start now: what is due, and all devices at the `forced` cadences (the scan too if SLOW is among them). Until the first

@@ -37,7 +37,7 @@ class PortExpectations:
                 best[tracked.link] = seen.speed, tracked.place.group
             is_up = is_expected_up(tracked.link.device, seen is not None, self._configured)
             if is_up is not None:
-                tracked.expected[Role.STATE] = int(is_up)
+                tracked.expect({Role.STATE: int(is_up)})
         if best != self._last:  # learned once, the speeds stay as they are
             self._last = best
             for link, (speed, group) in best.items():
@@ -61,6 +61,4 @@ def _expect(tracked: Tracked, speed: PortSpeed) -> None:
     is_plain = tracked.link.fabric is Fabric.ETHERNET
     figures = ((Role.SPEED if is_plain else Role.CAPACITY, speed.rate_bytes_per_s), (Role.WIDTH, speed.lanes),
                (Role.LANE_RATE, speed.lane_rate_bytes_per_s))  # fmt: skip
-    for role, value in figures:
-        if value is not None:
-            tracked.expected[role] = value
+    tracked.expect({role: value for role, value in figures if value is not None})

@@ -16,6 +16,13 @@ class Intervals:
     fast_s: float
     normal_s: float
     slow_s: float
+    scan_least_s: float = limits.SCAN_LEAST_S
+
+    @property
+    def scan_s(self) -> float:
+        """Seconds between looks at which devices there are: as normal passes, but who reads counters each second need not list the bus each
+        second; a device whose read fails is looked for at once."""
+        return min(self.slow_s, max(self.normal_s, self.scan_least_s))
 
     def of(self, cadence: Cadence) -> float:
         """Seconds between passes of that cadence."""

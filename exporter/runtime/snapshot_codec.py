@@ -71,12 +71,18 @@ def _mark(reading: Reading) -> object:
     return (id(entity), id(values.places)) if values.__class__ is FixedValues else (entity, *values)
 
 
+_NOTHING: tuple[Sequence[Number], tuple[Reading, ...]] = (), ()
+
+
 class Decoder:
-    """Of the receiving end. Equal keys come out as one `places` object, so that pages know their layout at a glance."""
+    """Of the receiving end. Equal keys come out as one `places` object, so that pages know their layout at a glance; the Readings of a pass
+    that brings what the one before brought are the same objects."""
 
     def __init__(self) -> None:
         self._layouts: dict[int, tuple[Feed, tuple[tuple[Entity, Mapping[SeriesKey, int], int, int], ...]]] = {}
         self._places: dict[tuple[SeriesKey, ...], Mapping[SeriesKey, int]] = {}
+        self._last: dict[int, tuple[Sequence[Number], tuple[Reading, ...]]] = {}
+        """Of each layout the numbers that came last, and what was made of them."""
 
     def decode(self, message: bytes) -> tuple[tuple[Snapshot, ...], object]:
         """Snapshots and `extra`. Raises what pickle raises for a torn message: the other end is ours, and then done for."""
@@ -84,6 +90,7 @@ class Decoder:
         if restart:
             self._layouts.clear()
             self._places.clear()
+            self._last.clear()
         for number, layout in fresh.items():
             self._layouts[number] = self._laid_out(layout)
         return tuple([self._snapshot(_Sheet(*sheet)) for sheet in sheets]), extra
@@ -100,5 +107,8 @@ class Decoder:
     def _snapshot(self, sheet: _Sheet) -> Snapshot:
         feed, parts = self._layouts[sheet.layout]
         numbers = sheet.numbers
-        readings = tuple([Reading(entity, FixedValues(places, numbers[start:stop])) for entity, places, start, stop in parts])
+        known, readings = self._last.get(sheet.layout, _NOTHING)
+        if numbers != known:
+            readings = tuple([Reading(entity, FixedValues(places, numbers[start:stop])) for entity, places, start, stop in parts])
+            self._last[sheet.layout] = numbers, readings
         return Snapshot(feed, sheet.wall_s, sheet.monotonic_s, readings, sheet.faults)

@@ -27,14 +27,17 @@ class Devices:
         self._joining_s: dict[str, float] = {}
         """Since when (monotonic) each GPU that has yet to join its domain was seen so."""
         self._rates: dict[str, Number] = {}
+        self.rates_news = 0
+        """Grows whenever a device says otherwise how its links should run."""
         self._identities: dict[tuple[Fabric, str], str] = {}
 
     def look(self, name: str, values: Mapping[SeriesKey, Number], now_s: float) -> tuple[dict[Fabric, str], Finding | None]:
         """A Reading of a device: who it is now to its links of which fabric, where that is news; and whether its NVLink domain is well, if
         it says so, or has not joined it for too long."""
         rate = device_expectation(values)
-        if rate is not None:
+        if rate is not None and self._rates.get(name) != rate:
             self._rates[name] = rate
+            self.rates_news += 1
         news = {fabric: who for fabric, who in identities(values).items() if self._identities.get((fabric, name)) != who}
         for fabric, who in news.items():
             self._identities[fabric, name] = who
@@ -60,17 +63,13 @@ class Devices:
         """Of the hardware that carries the link; "" while its device has not said."""
         return self._identities.get((link.fabric, link.device), "")
 
-    def expect(self, link: Link, latest: Mapping[Role, Number], expected: dict[Role, Number]) -> None:
-        """Enter what the link's own Readings and its device's say should be."""
+    def expected(self, link: Link, latest: Mapping[Role, Number]) -> dict[Role, Number | None]:
+        """What the link's own Readings and its device's say should be; None for what nobody can say any more."""
         if link.fabric is Fabric.PCIE:
-            for role, source in _EXPECTED:
-                if source in latest:
-                    expected[role] = latest[source]
-        elif link.fabric is Fabric.NVLINK:
-            state = expected_state(latest)
-            if state is None:
-                expected.pop(Role.STATE, None)
-            else:
-                expected[Role.STATE] = state
-            if link.device in self._rates:
-                expected[Role.SIGNALLING_RATE] = self._rates[link.device]
+            return {role: latest[source] for role, source in _EXPECTED if source in latest}
+        if link.fabric is not Fabric.NVLINK:
+            return {}
+        found: dict[Role, Number | None] = {Role.STATE: expected_state(latest)}
+        if link.device in self._rates:
+            found[Role.SIGNALLING_RATE] = self._rates[link.device]
+        return found

@@ -93,9 +93,9 @@ def _gbit(bytes_per_s: Number | None) -> str:
 
 _BOTH = (Why.SPEED_DOWNGRADE, Why.WIDTH_DOWNGRADE)
 PORTS = Rule(name="downgrade", needs=frozenset({Role.CAPACITY}), step=_port, reasons=_BOTH,
-             fabrics=frozenset({"infiniband", "roce", "efa"}))  # fmt: skip
+             fabrics=frozenset({"infiniband", "roce", "efa"}), hears=frozenset({Role.CAPACITY, Role.WIDTH, Role.LANE_RATE}))  # fmt: skip
 NVLINKS = Rule(name="downgrade_nvlink", needs=frozenset({Role.SIGNALLING_RATE}), step=_nvlink, reasons=(Why.SPEED_DOWNGRADE,),
-               fabrics=frozenset({"nvlink"}))  # fmt: skip
+               fabrics=frozenset({"nvlink"}), hears=frozenset({Role.SIGNALLING_RATE, Role.POWER_STATE}))  # fmt: skip
 INTERFACES = Rule(name="downgrade_ethernet", needs=frozenset({Role.SPEED}), step=_interface, reasons=(Why.SPEED_DOWNGRADE,),
-                  fabrics=frozenset({"ethernet"}))  # fmt: skip
+                  fabrics=frozenset({"ethernet"}), hears=frozenset({Role.SPEED}))  # fmt: skip
 RULES = (PORTS, NVLINKS, INTERFACES)

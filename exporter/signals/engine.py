@@ -11,16 +11,18 @@ from typing import NamedTuple
 from exporter.model.entity import NODE, Fabric, Link
 from exporter.model.health import Finding, Unknown, Verdict, Why
 from exporter.model.metric import Cadence, Role
-from exporter.model.snapshot import Feed, FixedValues, Number, Reading, SeriesKey, Snapshot
+from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.model.thresholds import Thresholds
 from exporter.signals.busy import Busy
 from exporter.signals.devices import DOMAIN, Devices
 from exporter.signals.facts import default_place, place_in
 from exporter.signals.groups import Groups
 from exporter.signals.observation import Observation, Plans
+from exporter.signals.rest import fact_rest_after, rest_after
 from exporter.signals.roster import Roster, Seat, Seats
 from exporter.signals.rule import LinkPlace, Pass, Rule
-from exporter.signals.shown import health_values, node_values
+from exporter.signals.shown import node_values
+from exporter.signals.shown_links import ShownLinks
 from exporter.signals.tracked import FIRST_INTERVAL_S, STALE_PASSES, Reads, Tracked
 from exporter.signals.verdict import LinkState, Moment, judge, merged, settle, silent, verdict_of
 
@@ -28,7 +30,6 @@ SIGNALS = "signals"
 FEED = Feed(SIGNALS, "", Cadence.FAST)
 SIBLINGS, DOMAIN_RULE = "siblings", "nvlink_domain"
 """What the engine judges itself, by the names by which it can be left out like a rule."""
-LAYOUTS_MAX = 4096
 
 
 class Change(NamedTuple):
@@ -38,7 +39,7 @@ class Change(NamedTuple):
     after: Verdict
 
 
-_Seen = tuple[Tracked, Cadence, Observation | None, Observation, Reads]
+_Seen = tuple[Seat, Mapping[SeriesKey, Number], Cadence, Observation | None, Observation, Reads, float]
 
 
 class Engine:
@@ -55,7 +56,7 @@ class Engine:
         self._rosters: dict[Feed, Roster] = {}
         self._busy = Busy()
         self.devices = Devices()
-        self._layouts: dict[tuple[SeriesKey, ...], Mapping[SeriesKey, int]] = {}
+        self._shown = ShownLinks()
         self._node: Reading | None = None
         self._groups = Groups(thresholds)
         self._found: list[tuple[Link, Finding, float]] = []
@@ -69,7 +70,7 @@ class Engine:
             self._know(snapshot, seats, changes)
         for snapshot, seats, interval_s in seated:
             for seen in self._look(snapshot, seats.links, interval_s):
-                self._ask(*seen, moment, changes)
+                self._ask(seen, moment, changes)
         for link, finding, now_s in self._found:
             tracked = self.tracked(link)
             if now_s > tracked.last_s:
@@ -99,7 +100,7 @@ class Engine:
             before, unknown = tracked.verdict, tracked.unknown
             if now_s - tracked.last_s > tracked.stale_after_s:
                 unknown = Unknown.STALE
-                tracked.latest.clear()
+                tracked.lose_sight()
                 after = silent(before)
             else:
                 if unknown is None and moment.in_grace and tracked.is_missed:
@@ -130,7 +131,7 @@ class Engine:
 
     def expect(self, link: Link, expected: Mapping[Role, Number]) -> None:
         """From now on this is expected of the link."""
-        self.tracked(link).expected.update(expected)
+        self.tracked(link).expect(expected)
 
     def are_all_up(self) -> bool | None:
         """Whether every link that should be up is; None while no link is known that should."""
@@ -143,16 +144,13 @@ class Engine:
         tracked = self.tracked(link)
         tracked.verdict = merged(verdict, tracked.verdict)
         if identity:
-            tracked.place = replace(tracked.place, identity=identity)
+            tracked.move(replace(tracked.place, identity=identity))
         tracked.shown = self._node = None
 
     def readings(self, moment: Moment) -> tuple[Reading, ...]:
         """Signals and health of every link, and the node's."""
         now_s = moment.monotonic_s
-        found = [
-            tracked.shown if tracked.shown is not None and now_s <= tracked.shown_until_s else self._reading(tracked, now_s)
-            for tracked in self.links.values()
-        ]
+        found = [self._shown.of(tracked, now_s) for tracked in self.links.values()]
         if self._node is None:
             self._node = Reading(NODE, node_values((tracked.link.fabric, tracked.verdict) for tracked in self.links.values()))
         return (*found, self._node)
@@ -160,18 +158,6 @@ class Engine:
     def snapshot(self, moment: Moment) -> Snapshot:
         """The same as a Snapshot of a source of its own."""
         return Snapshot(FEED, moment.wall_s, moment.monotonic_s, self.readings(moment))
-
-    def _reading(self, tracked: Tracked, now_s: float) -> Reading:
-        values, tracked.shown_until_s = tracked.signals(now_s)
-        values |= health_values(tracked.link, tracked.verdict)
-        keys = tuple(values)
-        places = self._layouts.get(keys)
-        if places is None:
-            if len(self._layouts) >= LAYOUTS_MAX:
-                self._layouts.clear()
-            places = self._layouts[keys] = {key: place for place, key in enumerate(keys)}
-        tracked.shown = Reading(tracked.link, FixedValues(places, list(values.values())))
-        return tracked.shown
 
     def _seat(self, snapshot: Snapshot) -> tuple[Seats, float]:
         """Which links the Snapshot speaks of, each known from now on, and how far apart the passes of its feed are."""
@@ -183,8 +169,10 @@ class Engine:
     def _know(self, snapshot: Snapshot, seats: Seats, changes: list[Change]) -> None:
         """Which hardware it speaks of, and what devices say about all of their links."""
         readings = snapshot.readings
-        for at, name in seats.devices:
-            self._look_at_device(name, readings[at].values, snapshot.monotonic_s, changes)
+        for at, device in seats.devices:
+            values = readings[at].values
+            if not device.is_known(values):
+                self._look_at_device(device.name, values, snapshot.monotonic_s, changes)
         if snapshot.feed.cadence is Cadence.SLOW:
             for at, seat in seats.links:
                 self._place(seat.tracked, place_in(seat.tracked.link, readings[at].values), changes)
@@ -196,9 +184,14 @@ class Engine:
         observe, cadence = self._plans.observe, feed.cadence
         seen: list[_Seen] = []
         for at, seat in links:
-            tracked, now = seat.tracked, observe(readings[at].values, wall_s, now_s)
+            tracked, values, rest = seat.tracked, readings[at].values, seat.rest
+            if rest is not None and seat.rests(values, now_s, wall_s):
+                tracked.rest(now_s, interval_s, rest.telling)
+                continue
+            now = observe(values, wall_s, now_s)
             before = seat.next(now)
-            seen.append((tracked, cadence, before, now, tracked.see(now, before, interval_s)))
+            reads = tracked.see(now, before, interval_s)
+            seen.append((seat, values, cadence, before, now, reads, now_s + tracked.stays_s(interval_s)))
         return seen
 
     def _seated(self, reading: Reading) -> Tracked | None:
@@ -215,7 +208,11 @@ class Engine:
         return self.tracked(link)
 
     def _look_at_device(self, name: str, values: Mapping[SeriesKey, Number], now_s: float, changes: list[Change]) -> None:
+        rates_news = self.devices.rates_news
         news, finding = self.devices.look(name, values, now_s)
+        if self.devices.rates_news != rates_news:
+            for link, tracked in self.links.items():
+                tracked.news += link.device == name
         for fabric, identity in news.items():
             for link, tracked in self.links.items():
                 if link.device == name and link.fabric is fabric:
@@ -228,7 +225,7 @@ class Engine:
         if place is None:
             return
         before = tracked.place
-        tracked.place = place if place.identity else replace(place, identity=before.identity)
+        tracked.move(place if place.identity else replace(place, identity=before.identity))
         if before.identity and tracked.place.identity != before.identity:
             was = tracked.verdict
             tracked.forget()
@@ -240,27 +237,49 @@ class Engine:
             self._by_fabric[fabric] = tuple(rule for rule in self._rules if not rule.fabrics or fabric.value in rule.fabrics)
         return self._by_fabric[fabric]
 
-    def _ask(self, tracked: Tracked, cadence: Cadence, before: Observation | None, now: Observation, reads: Reads, moment: Moment,
-             changes: list[Change]) -> None:  # fmt: skip
+    def _ask(self, seen: _Seen, moment: Moment, changes: list[Change]) -> None:
         """The rules that one pass concerns, and the verdict by what they find."""
+        seat, values, cadence, before, now, reads, until_s = seen
         if not reads.rules:
             return
-        self.devices.expect(tracked.link, tracked.latest, tracked.expected)
+        tracked = seat.tracked
+        self._expect(tracked)
         now_s, gpu = now.monotonic_s, tracked.place.gpu
         self._busy.note(gpu, before, now)
         asked = Pass(tracked.link, cadence, before, now, tracked.latest, tracked.expected, tracked.place, self._thresholds,
                      self._tick_bytes, self._busy.for_s(gpu, now_s))  # fmt: skip
-        states, rules, tracked.shown = tracked.states, tracked.rules, None
         findings: list[Finding] = []
-        for at in reads.rules:
-            states[at], outcome = rules[at].step(states[at], asked)
-            tracked.tell(at, outcome, now_s)
-            if outcome.findings:
-                findings += outcome.findings
+        if seat.fact_rest is not None and seat.fact_rest.news == tracked.news:
+            tracked.tell_again(seat.fact_rest.telling, until_s)
+            self._step(tracked, reads.moving, asked, until_s, findings)
+        else:
+            self._step(tracked, reads.rules, asked, until_s, findings)
+            seat.fact_rest = fact_rest_after(tracked, reads.factual)
+        seat.rest = rest_after(tracked, before, now, values, reads.rules) if not findings else None
         if tracked.verdict.is_calm and not any(finding.holds for finding in findings):
             return
-        reasons = [why for at in reads.rules for why in rules[at].reasons]
+        reasons = [why for at in reads.rules for why in tracked.rules[at].reasons]
         self._note(tracked, judge(tracked.verdict, findings, reasons, moment, self._thresholds), changes)
+
+    def _step(self, tracked: Tracked, asked_rules: Sequence[int], asked: Pass, until_s: float, findings: list[Finding]) -> None:
+        """Ask these rules, and gather what they find; their signals count until then."""
+        states, rules = tracked.states, tracked.rules
+        for at in asked_rules:
+            before = states[at]
+            after, outcome = rules[at].step(before, asked)
+            if after is not before:
+                states[at] = after
+                if before is None:
+                    tracked.news += 1  # it has begun to remember: whoever rested by its word must ask
+            tracked.tell(at, outcome, until_s)
+            if outcome.findings:
+                findings += outcome.findings
+
+    def _expect(self, tracked: Tracked) -> None:
+        """Enter what its Readings and its device's say should be, where that may have changed."""
+        if tracked.expected_by != tracked.news:
+            tracked.expect(self.devices.expected(tracked.link, tracked.latest))
+            tracked.expected_by = tracked.news
 
     def _note(self, tracked: Tracked, after: LinkState, changes: list[Change]) -> None:
         before = tracked.verdict

@@ -137,4 +137,5 @@ RULE = Rule(
     step=_step,
     reasons=(Why.FLAPPING, Why.FLAPS),
     fabrics=frozenset({"infiniband", "roce", "efa", "ethernet", "nvlink"}),
+    hears=frozenset(WITNESSES),
 )

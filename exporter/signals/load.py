@@ -33,22 +33,25 @@ _ROLE_OF_FILE = {row.raw.removeprefix("counters/"): row.role for row in CATALOGU
 def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
     """Utilisation of each direction whose counter is in both passes. `state` is how many rates were dropped as implausible so far."""
     before, now = asked.before, asked.now
-    elapsed_s = asked.elapsed_s
-    if before is None or not 0.0 < elapsed_s <= MEAN_MAX_S:
+    if before is None:
+        return state, NOTHING
+    elapsed_s = now.monotonic_s - before.monotonic_s
+    if not 0.0 < elapsed_s <= MEAN_MAX_S:
         return state, NOTHING
     capacity = usable_bytes_per_s(asked.latest)
     if capacity is None:
         return state, NOTHING
-    whole, most = elapsed_s * capacity, asked.thresholds.implausible_ratio
-    pinned = pinned_roles(now) if Role.SATURATED in now.plan else ()
+    plan, whole = now.plan, elapsed_s * capacity
+    most = asked.thresholds.implausible_ratio * whole
+    pinned = pinned_roles(now) if Role.SATURATED in plan else ()
     signals: dict[SeriesKey, Number] = {}
     dropped = 0
     for key, wide, plain in _DIRECTIONS:
-        role = wide if wide in now.plan else plain
+        role = wide if wide in plan else plain
         moved = None if role in pinned else delta(before, now, role)
         if moved is None:
             continue
-        if moved <= most * whole:
+        if moved <= most:
             signals[key] = moved / whole
         else:
             dropped += 1

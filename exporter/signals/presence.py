@@ -60,9 +60,9 @@ def _word(words: Mapping[Number, str], number: Number | None) -> str:
 
 
 PORTS = Rule(name="presence", needs=frozenset({Role.STATE}), step=_port, reasons=(Why.DOWN,),
-             fabrics=frozenset({"infiniband", "roce", "efa"}))  # fmt: skip
+             fabrics=frozenset({"infiniband", "roce", "efa"}), hears=frozenset({Role.STATE, Role.PHYSICAL_STATE}))  # fmt: skip
 NVLINKS = Rule(name="presence_nvlink", needs=frozenset({Role.STATE}), step=_nvlink, reasons=(Why.DOWN, Why.TRAFFIC_DISABLED),
-               fabrics=frozenset({"nvlink"}))  # fmt: skip
+               fabrics=frozenset({"nvlink"}), hears=frozenset({Role.STATE}))  # fmt: skip
 INTERFACES = Rule(name="presence_ethernet", needs=frozenset({Role.CARRIER}), step=_interface, reasons=(Why.DOWN,),
-                  fabrics=frozenset({"ethernet"}))  # fmt: skip
+                  fabrics=frozenset({"ethernet"}), hears=frozenset({Role.CARRIER}))  # fmt: skip
 RULES = (PORTS, NVLINKS, INTERFACES)

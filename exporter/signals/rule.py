@@ -74,7 +74,10 @@ class Outcome(NamedTuple):
 NOTHING = Outcome()
 
 Step: TypeAlias = Callable[[State, Pass], tuple[State, Outcome]]
-"""Never raises, for any state it returned itself and any pass; the same input gives the same output."""
+"""Never raises, for any state it returned itself and any pass; the same input gives the same output.
+
+A state of None remembers nothing: without findings such a step says the same of the next pass if its numbers, the facts of `latest`,
+`expected` and `place` are the same, whatever time it is (rest.py builds on that)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,6 @@ class Rule:
     reasons: tuple[Why, ...] = ()
     fabrics: frozenset[str] = field(default_factory=frozenset)
     """Fabrics it is about (`nvlink`, `pcie`, …); all if empty."""
+    hears: frozenset[Role] | None = None
+    """The only roles of a pass's numbers that it looks at; None: any. Where they are all facts it is not asked again before one of them
+    changes (rest.py)."""

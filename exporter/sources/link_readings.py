@@ -26,6 +26,9 @@ class LinkReadings:
         self._links = links
         self._mark: tuple[object, ...] = ()
         self._pieces: tuple[_Piece, ...] = ()
+        self._numbers: list[Sequence[Number]] | None = None
+        self._readings: list[Reading] = []
+        """What was made of `_numbers`: a pass that brings the same again makes nothing new."""
         self._known_places: dict[tuple[SeriesKey, ...], Mapping[SeriesKey, int]] = {}
 
     def of(self, passes: Sequence[FamilyPass]) -> list[Reading]:
@@ -33,17 +36,19 @@ class LinkReadings:
         mark = tuple([(one.links, one.keys) for one in passes])
         if mark != self._mark:
             self._mark, self._pieces = mark, self._lay_out(passes)
+            self._numbers = None
         if any(one.refused for one in passes):
             return self._with_gaps(passes)
-        if len(passes) == 1:
-            numbers = passes[0].numbers
-            return [Reading(link, FixedValues(places, numbers[slices[0][1] : slices[0][2]])) for link, places, slices in self._pieces]
-        return [Reading(link, FixedValues(places, _row(passes, slices))) for link, places, slices in self._pieces]
+        numbers = [one.numbers for one in passes]
+        if numbers != self._numbers:
+            self._numbers = numbers
+            self._readings = [Reading(link, FixedValues(places, _row(numbers, slices))) for link, places, slices in self._pieces]
+        return list(self._readings)
 
     def _with_gaps(self, passes: Sequence[FamilyPass]) -> list[Reading]:
         readings: list[Reading] = []
         for link, places, slices in self._pieces:
-            keys, row = list(places), _row(passes, slices)
+            keys, row = list(places), _row([one.numbers for one in passes], slices)
             at = [(index, position) for index, start, stop in slices for position in range(start, stop)]
             values = {
                 key: number for key, number, (index, position) in zip(keys, row, at, strict=True) if position not in passes[index].refused
@@ -67,8 +72,11 @@ class LinkReadings:
         return tuple(pieces)
 
 
-def _row(passes: Sequence[FamilyPass], slices: Sequence[tuple[int, int, int]]) -> list[Number]:
+def _row(numbers: Sequence[Sequence[Number]], slices: Sequence[tuple[int, int, int]]) -> Sequence[Number]:
+    index, start, stop = slices[0]
+    if len(slices) == 1:
+        return numbers[index][start:stop]
     row: list[Number] = []
     for index, start, stop in slices:
-        row += passes[index].numbers[start:stop]
+        row += numbers[index][start:stop]
     return row

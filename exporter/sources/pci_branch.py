@@ -5,13 +5,13 @@ Knows which end of a link faces which; what a function's files mean is pci_funct
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from exporter.catalog.pcie import INFO, SPEED, SPEED_EXPECTED, WIDTH, WIDTH_EXPECTED
 from exporter.model.entity import Device, Fabric, Link
 from exporter.model.link_capability import UNKNOWN, Capability, expectation
 from exporter.model.metric import Cadence
-from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
+from exporter.model.snapshot import Feed, FixedValues, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
 from exporter.sources.pci_function import FunctionReader
 from exporter.sources.pci_tree import PciDevice
@@ -45,6 +45,14 @@ class NoMemory:
         """Forgotten at once."""
 
 
+class _Shown(NamedTuple):
+    """What was made of a function's values and of what was learned of it."""
+
+    seen: Mapping[SeriesKey, Number]
+    learned: Capability
+    values: FixedValues
+
+
 class BranchReader:
     """The devices below one root port (or one alone on a root bus). `configured`: pattern of a device's name or a bridge's address, and
     what its link should do at most. Not thread-safe: one read at a time. Opens nothing before the first read."""
@@ -67,6 +75,8 @@ class BranchReader:
         )
         self._feeds = {cadence: Feed(SOURCE, subject, cadence) for cadence in self.cadences}
         self._is_laid_out = False
+        self._shown: dict[str, _Shown] = {}
+        self._readings: tuple[Reading, ...] = ()
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """One pass. Never raises for hardware trouble: what failed is in `faults`, and costs the function that failed."""
@@ -75,6 +85,7 @@ class BranchReader:
             for function in self._functions.values():
                 function.look_again(faults)
             self._is_laid_out = True
+            self._shown.clear()
         readings = self._identities(faults) if cadence is Cadence.SLOW else self._now(faults, wall_s, monotonic_s)
         if faults.is_lost:
             self.was_lost = True
@@ -88,30 +99,42 @@ class BranchReader:
         self._is_laid_out = False
 
     def _now(self, faults: FaultList, wall_s: float, now_s: float) -> tuple[Reading, ...]:
-        """Each function read once; a Reading for each device and function it depends on."""
-        values = {address: function.read_now(faults, now_s) for address, function in self._functions.items()}
-        for address, seen in values.items():
-            self._expect(address, seen, wall_s)
-        return tuple([Reading(link, values[address]) for link, address in self._links if values[address]])
+        """Each function read once; a Reading for each device and function it depends on. The same object while nothing changes."""
+        seen = [(address, function.read_now(faults, now_s)) for address, function in self._functions.items()]
+        before = {address: shown.values for address, shown in self._shown.items()}
+        shown = {address: self._with_expectation(address, values, wall_s) for address, values in seen}
+        if len(before) < len(shown) or any(shown[address] is not values for address, values in before.items()):
+            self._readings = tuple([Reading(link, shown[address]) for link, address in self._links if shown[address]])
+        return self._readings
 
-    def _expect(self, address: str, values: dict[SeriesKey, Number], wall_s: float) -> None:
-        """Add what the link should do to what it does, and remember the latter."""
-        function = self._functions[address]
-        seen = Capability(_whole(values.get(SPEED.key)), _whole(values.get(WIDTH.key)))
-        if seen != UNKNOWN:
-            self._memory.note(address, function.identity, seen, wall_s)
-        partners = [self._functions[partner].capability for partner in self._partners[address]]
+    def _with_expectation(self, address: str, values: Mapping[SeriesKey, Number], wall_s: float) -> FixedValues:
+        """What the link does, and what it should; the same object as before while neither changes. What it does is remembered."""
+        function, before = self._functions[address], self._shown.get(address)
         learned = self._memory.believed(address, function.identity, wall_s)
-        expected = expectation(function.capability, partners, (*self._configured[address], learned))
-        if expected.transfers_per_s is not None:
-            values[SPEED_EXPECTED.key] = expected.transfers_per_s
-        if expected.lanes is not None:
-            values[WIDTH_EXPECTED.key] = expected.lanes
+        if before is not None and before.seen is values and before.learned == learned:
+            return before.values
+        does = Capability(_whole(values.get(SPEED.key)), _whole(values.get(WIDTH.key)))
+        if does != UNKNOWN:
+            self._memory.note(address, function.identity, does, wall_s)
+            learned = self._memory.believed(address, function.identity, wall_s)
+        partners = [self._functions[partner].capability for partner in self._partners[address]]
+        should = expectation(function.capability, partners, (*self._configured[address], learned))
+        expected: dict[SeriesKey, Number | None] = {SPEED_EXPECTED.key: should.transfers_per_s, WIDTH_EXPECTED.key: should.lanes}
+        whole = {**values, **{key: number for key, number in expected.items() if number is not None}}
+        self._shown[address] = _Shown(values, learned, _laid_out(whole, before))
+        return self._shown[address].values
 
     def _identities(self, faults: FaultList) -> tuple[Reading, ...]:
         for function in self._functions.values():
             function.remark(faults)
         return tuple(Reading(Device(device.name), {(INFO.key, device.address, device.place.numa_node): 1}) for device in self.devices)
+
+
+def _laid_out(values: Mapping[SeriesKey, Number], before: _Shown | None) -> FixedValues:
+    """As FixedValues, with the places there were if the keys are the same."""
+    is_same = before is not None and tuple(before.values.places) == tuple(values)
+    places = before.values.places if before is not None and is_same else {key: at for at, key in enumerate(values)}
+    return FixedValues(places, list(values.values()))
 
 
 def _whole(number: Number | None) -> int | None:

@@ -1,18 +1,21 @@
 """Reads one PCI function: link state and AER statistics now, what it can do and who it is now and then. Knows no other function."""
 
+from collections.abc import Mapping
+
 from exporter.catalog.limits import AER_SIZE_BYTES, READ_SIZE_BYTES
 from exporter.catalog.pcie import AER_FILES, ERRORS, SEVERITIES, SPEED, WIDTH
 from exporter.model.fault import Reason
 from exporter.model.link_capability import UNKNOWN, Capability
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.sources.fault_list import FaultList
-from exporter.sources.file_set import FileSet
+from exporter.sources.file_set import FilePass, FileSet
 from exporter.sources.pci_text import aer_of, lanes_of, speed_of
 from exporter.sources.sysfs import Files, read_once
 
 _NOW = {"current_link_speed": (SPEED.key, speed_of), "current_link_width": (WIDTH.key, lanes_of)}
 _MAX_SPEED, _MAX_WIDTH = "max_link_speed", "max_link_width"
 _TEXT_SIZE = 64
+_NOTHING = FilePass((), ())
 
 
 class FunctionReader:
@@ -28,6 +31,9 @@ class FunctionReader:
         self._aer: FileSet | None = None
         self._unknown: dict[str, bytes] = {}
         self._memo: dict[str, tuple[bytes, dict[SeriesKey, Number]]] = {}
+        self._values: Mapping[SeriesKey, Number] = {}
+        self._said: tuple[object, ...] | None = None
+        """What the files said when `_values` was understood; None if a part of that was no good: then it is said again."""
 
     def look_again(self, faults: FaultList) -> None:
         """Which files there are, what the function can do, and who it is. Files of a kernel or bus that lacks them are not missed."""
@@ -46,21 +52,24 @@ class FunctionReader:
         ids = (self._once(name, faults) or b"" for name in ("vendor", "device"))
         self.identity = ":".join(raw.decode("utf-8", "replace").strip() for raw in ids)
 
-    def read_now(self, faults: FaultList, now_s: float) -> dict[SeriesKey, Number]:
-        """Link state and errors. A file that fails, or says nothing the kernel documents, costs its own keys."""
+    def read_now(self, faults: FaultList, now_s: float) -> Mapping[SeriesKey, Number]:
+        """Link state and errors; the same object as before while all files say the same. A file that fails, or says nothing the kernel
+        documents, costs its own keys."""
+        link, aer = [files.read(now_s) if files is not None else _NOTHING for files in (self._link, self._aer)]
+        said = (link.names, link.raws, aer.names, aer.raws)
+        if said == self._said and not link.failures and not aer.failures:
+            return self._values
+        known = len(faults.faults)
         values: dict[SeriesKey, Number] = {}
-        if self._link is not None:
-            seen = self._link.read(now_s)
+        for seen in (link, aer):
             faults.add_failures(self._folder, seen.failures)
-            self._unknown = {}
-            for name, raw in zip(seen.names, seen.raws, strict=True):
-                key, meaning = _NOW[name]
-                self._take(name, raw, meaning(raw), key, values, faults)
-        if self._aer is not None:
-            seen = self._aer.read(now_s)
-            faults.add_failures(self._folder, seen.failures)
-            for name, raw in zip(seen.names, seen.raws, strict=True):
-                values |= self._errors(name, raw, faults)
+        self._unknown = {}
+        for name, raw in zip(link.names, link.raws, strict=True):
+            key, meaning = _NOW[name]
+            self._take(name, raw, meaning(raw), key, values, faults)
+        for name, raw in zip(aer.names, aer.raws, strict=True):
+            values |= self._errors(name, raw, faults)
+        self._values, self._said = values, said if len(faults.faults) == known else None
         return values
 
     def remark(self, faults: FaultList) -> None:

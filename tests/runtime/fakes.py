@@ -16,7 +16,7 @@ from exporter.runtime.sampler import Sampler
 from exporter.runtime.schedule import Intervals
 
 SOURCE = "test"
-INTERVALS = Intervals(1.0, 2.0, 60.0)
+INTERVALS = Intervals(1.0, 2.0, 60.0, scan_least_s=0.0)
 PATIENCE_S = 30.0
 """Bound of every wait in these tests; reached only where something is broken."""
 

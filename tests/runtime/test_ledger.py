@@ -115,7 +115,7 @@ def test_lost_device_makes_the_next_tick_scan() -> None:
 def test_rescan_for_a_lost_device_forgets_nothing_of_the_scans_own_beat() -> None:
     """A scan that the duty guard has stretched stays stretched, and the log is not told anew with each loss."""
     source = FakeSource([FakeReader("a")])
-    node = Rig([source], Intervals(1.0, 2.0, 60.0))
+    node = Rig([source], Intervals(1.0, 2.0, 60.0, scan_least_s=0.0))
     source.before_scan = lambda: node.clock.advance(0.2)
     node.run_until(20.0)
     scans = source.scans

@@ -30,7 +30,7 @@ def test_links_and_devices_have_their_places() -> None:
     seats = seated(Roster(), NODE, LINKS[0], Device("gpu0"), switch, LINKS[1])
 
     assert [(at, seat.tracked.link) for at, seat in seats.links] == [(1, LINKS[0]), (4, LINKS[1])]
-    assert seats.devices == [(2, "gpu0")]
+    assert [(at, device.name) for at, device in seats.devices] == [(2, "gpu0")]
 
 
 def test_the_same_links_keep_their_seats() -> None:

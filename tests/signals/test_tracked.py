@@ -80,18 +80,16 @@ def test_the_quickest_feed_says_when_a_link_is_stale() -> None:
     assert bounds == [45.0, 15.0, 15.0, 45.0, 45.0, STALE_MIN_S]
 
 
-def test_what_a_rule_said_stays_for_three_of_its_own_intervals() -> None:
+def test_what_a_rule_said_stays_for_three_passes_of_the_feed_that_brought_it() -> None:
     """Not shorter than the link's own bound; a rule that says nothing any more has no signal."""
     tracked = Tracked(PORT, RULES, stale_after_s=15.0)
-    for now_s in (0.0, 300.0):
-        tracked.tell(0, Outcome({"slow": 1}), now_s)
-    tracked.tell(1, Outcome({"quick": 2}), 300.0)
+    tracked.tell(0, Outcome({"slow": 1}), 300.0 + tracked.stays_s(300.0))
+    tracked.tell(1, Outcome({"quick": 2}), 300.0 + tracked.stays_s(1.0))
 
-    assert tracked.signals(310.0) == ({"slow": 1, "quick": 2}, 315.0)
-    assert tracked.signals(316.0) == ({"slow": 1}, 1200.0)
-    assert tracked.signals(1201.0) == ({}, float("inf"))
-    tracked.tell(0, NOTHING, 310.0)
-    assert tracked.signals(311.0)[0] == {"quick": 2}
+    seen_then = [(tracked.signals(now_s), tracked.shown_until_s) for now_s in (310.0, 316.0, 1201.0)]
+    assert seen_then == [({"slow": 1, "quick": 2}, 315.0), ({"slow": 1}, 1200.0), ({}, float("inf"))]
+    tracked.tell(0, NOTHING, 325.0)
+    assert tracked.signals(311.0) == {"quick": 2}
 
 
 def test_a_rule_that_cannot_judge_is_heard_until_it_can() -> None:
