@@ -22,13 +22,13 @@ BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench detection assets clean
+.PHONY: help demo test lint bench detection node-days node-days-report assets clean
 
 help: ## print these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
 
 demo: $(VENV)/installed ## start the exporter on a simulated HGX H100 node (Ctrl-C stops it)
-	$(BIN)/fabric-exporter run --simulate hgx-h100
+	$(BIN)/fabric-exporter run --simulate hgx-h100 --sources.bursts.enabled
 
 test: $(VENV)/installed-dev ## run the whole test suite
 	$(BIN)/python -m pytest
@@ -44,6 +44,12 @@ bench: $(BENCH_VENV)/installed-dev ## measure the cost, side by side with node_e
 
 detection: $(VENV)/installed-dev ## play the labelled scenarios: what is found, how soon (WITHOUT=RULE, SEED=N)
 	$(BIN)/python -m tests.detection $(if $(WITHOUT),--without "$(WITHOUT)") $(if $(SEED),--seed "$(SEED)")
+
+node-days: $(VENV)/installed-dev ## play healthy node-days, on which nothing may be raised (DAYS=100, FIRST=1, JOBS=CPUs)
+	$(BIN)/python -m tests.node_days --days "$(or $(DAYS),100)" --first "$(or $(FIRST),1)" $(if $(JOBS),--jobs "$(JOBS)")
+
+node-days-report: $(VENV)/installed-dev ## compare the versions of the code that have played node-days
+	$(BIN)/python -m tests.node_days --report
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
 assets: $(VENV)/installed ## regenerate the references in docs/

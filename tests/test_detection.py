@@ -8,7 +8,7 @@ import pytest
 from exporter.simulator.scenario import Expected, PlannedFault, Scenario
 from exporter.simulator.scenario_outcome import Met, Outcome
 from tests.detection.__main__ import MISSED, OK, USAGE, line, main, table
-from tests.detection.figures import PCIE, SLOW_STATE, STATE, STORMS, Figure, class_of, complaints, detections, figures_of, wrong_links
+from tests.detection.figures import PCIE, RAIL, SLOW_STATE, STATE, STORMS, Figure, class_of, complaints, detections, figures_of, wrong_links
 from tests.detection.library import FOLDER, Entry, by_rule, read, scenario_files, unknown_labels
 from tests.detection.playing import Played, Task, play_all
 
@@ -168,6 +168,15 @@ def test_broken_silence_and_links_that_nothing_befell_are_false_alarms() -> None
     assert wrong_links(played(failed(link=OTHER), raised=(PORT, OTHER))) == []
 
 
+def test_a_signal_that_should_never_have_been_seen_is_a_false_alarm() -> None:
+    """And is said."""
+    wrong = played(raised=())
+    wrong = wrong._replace(outcome=wrong.outcome._replace(unwanted=(f"{PORT} signal_congestion_class victim",)))
+
+    assert measured("false alarms", wrong) == "1"
+    assert list(complaints(wrong)) == [f"{PORT} signal_congestion_class victim should never have been seen"]
+
+
 def test_a_fault_of_the_whole_node_explains_no_link() -> None:
     """After a reboot every link may be raised falsely: who expects something of one says so."""
     assert wrong_links(played(faults=(PlannedFault(0, "reboot", 60.0),))) == [PORT]
@@ -194,6 +203,7 @@ def test_a_fault_of_a_device_explains_its_links_and_one_of_a_pcie_link_both_its_
         (failed("error_budget"), PlannedFault(0, "counter_rate", 60.0, target="infiniband/*", values={"per_second": 20}), STORMS),
         (failed("error_budget"), PlannedFault(0, "counter_rate", 60.0, target="infiniband/*", values={"per_second": 0.1}), ""),
         (failed("flapping"), DOWN, ""),
+        (failed("slow_rail"), PlannedFault(0, "slow", 60.0, target=PORT), RAIL),
     ],
 )
 def test_the_class_of_a_fault_says_how_soon_it_must_be_found(expected: Expected, fault: PlannedFault, kind: str) -> None:

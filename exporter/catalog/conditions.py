@@ -33,6 +33,8 @@ CONDITIONS: Mapping[Why, Condition] = {
     Why.WRONG_LINK_LAYER: Condition(Level.DEGRADED, 2, 2, "training", "InfiniBand where Ethernet is expected, or the reverse."),
     Why.ERROR_BUDGET: Condition(Level.DEGRADED, 1, 1, "errors", "Errors per bit far above the budget, over an hour and five minutes."),
     Why.ERROR_TREND: Condition(Level.SUSPECT, 1, 1, "errors", "Errors per bit above the budget, over three days and six hours."),
+    Why.PCIE_LOST: Condition(Level.DEGRADED, 1, 1, "errors", "PCIe reported an error within ten minutes that it cannot correct."),
+    Why.PCIE_ERRORS: Condition(Level.SUSPECT, 1, 1, "errors", "Corrected errors per bit above what PCIe permits, over an hour and 5 min."),
     Why.NVLINK_ERRORS: Condition(Level.SUSPECT, 1, 1, "errors", "Replays or CRC errors go on for half an hour."),
     Why.NVLINK_ERROR_STORM: Condition(Level.DEGRADED, 2, 2, "errors", "More than a hundred errors a second."),
     Why.RECOVERY: Condition(Level.SUSPECT, 1, 1, "training", "The link retrained within the last ten minutes."),
@@ -48,6 +50,7 @@ CONDITIONS: Mapping[Why, Condition] = {
     Why.CNP_IGNORED: Condition(Level.SUSPECT, 3, 5, "load", "Congestion notifications are ignored for ten minutes."),
     Why.MARKED: Condition(Level.SUSPECT, 3, 5, "load", "Far more packets carry a congestion mark than usual."),
     Why.SLOW_SIBLING: Condition(Level.SUSPECT, 3, 5, "siblings", "The link carries far less than its siblings."),
+    Why.SLOW_RAIL: Condition(Level.SUSPECT, 3, 5, "siblings", "The rail is far slower in its bursts than the node's other rails."),
     Why.GPUDIRECT_OFF: Condition(Level.DEGRADED, 2, 2, "path", "GPU and NIC no longer reach each other without the CPU."),
 }
 """Every reason."""

@@ -46,6 +46,26 @@ SIBLING = _signal("sibling_ratio", Unit.RATIO,
     "Traffic of the link as a share of the median of the links that should carry the same.",
     absent="it has no siblings, or they carry too little to compare", captured=False)  # fmt: skip
 
+BURST = _signal("burst_bytes_per_second", Unit.BYTES_PER_SECOND,
+    "How fast the link was in samples in which it carried anything, over the last 100 s, by direction; stat is p50, p95, p99 or max.",
+    labels=("direction", "stat"), absent="the burst sampler is off, or the link carried nothing", captured=False)  # fmt: skip
+BURST_BUSY = _signal("busy_ratio", Unit.RATIO, "Share of the last 100 s in which the link carried anything, by direction.",
+    labels=("direction",), absent="the burst sampler is off", captured=False)  # fmt: skip
+BURST_RESOLVED = _signal("burst_resolved_ratio", Unit.RATIO,
+    "Share of the busy samples that lie within a burst, neither its first nor its last. Near 0 bursts are too short for the sampler: their "
+    "speed is not seen.", labels=("direction",), absent="the burst sampler is off, or the link carried nothing",
+    captured=False)  # fmt: skip
+SAMPLES = Metric("signal_sample_utilization", NAME + "sample_utilization_ratio", Kind.HISTOGRAM, Unit.RATIO, (*LINK, "direction"),
+    "Samples of the burst sampler by load, since it began to sample the link, by direction.", Tier.FULL, cadence=Cadence.FAST,
+    absent="the burst sampler is off", captured=False)  # fmt: skip
+RAIL_BURST = Metric("rail_burst", "fabric_rail_burst_ratio", Kind.GAUGE, Unit.RATIO, ("device",),
+    "Speed of the rail within bursts as a share of the median of the node's rails that carry the same.", Tier.STANDARD,
+    cadence=Cadence.FAST, absent="the burst sampler is off, or the rails carry too little, not alike, or in bursts too short for it",
+    captured=False)  # fmt: skip
+RAIL_SHARE = Metric("rail_share", "fabric_rail_share_ratio", Kind.GAUGE, Unit.RATIO, ("device",),
+    "Bytes of the rail as a share of an even part of what all rails of the node carried, over the last 100 s.", Tier.STANDARD,
+    cadence=Cadence.FAST, absent="fewer than two rails carry anything worth it", captured=False)  # fmt: skip
+
 HEALTH = _signal("health_status", Unit.COUNT, "Health of the link (0 ok, 1 suspect, 2 degraded, 3 failed).", Tier.BASIC,
     absent="it is unknown: see fabric_link_health_unknown; in the aggregate tier also while it is ok",
     sick_tier=Tier.AGGREGATE)  # fmt: skip
@@ -69,4 +89,5 @@ NODE_MAINTENANCE = Metric("node_maintenance", "fabric_node_maintenance", Kind.GA
     Tier.AGGREGATE)  # fmt: skip
 
 ROWS = (UTILIZATION, CONGESTION, CONGESTION_CLASS, PAUSED, MARKED, CNP_HANDLED, RETRANSMISSIONS, RETRIES_EXCEEDED, ERROR_RATIO, FLAPS,
-        CAPACITY, SIBLING, HEALTH, UNKNOWN, CONDITION, CONDITION_SINCE, NODE_HEALTH, NODE_LINKS, NODE_GRACE, NODE_MAINTENANCE)  # fmt: skip
+        CAPACITY, SIBLING, BURST, BURST_BUSY, BURST_RESOLVED, SAMPLES, RAIL_BURST, RAIL_SHARE, HEALTH, UNKNOWN,
+        CONDITION, CONDITION_SINCE, NODE_HEALTH, NODE_LINKS, NODE_GRACE, NODE_MAINTENANCE)  # fmt: skip

@@ -11,6 +11,9 @@ from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
 from exporter.model.link_capability import expected_link
 from exporter.model.metric import Tier
+from exporter.runtime.burst_sampler import BurstSampler
+from exporter.runtime.burst_source import BurstSource
+from exporter.runtime.clock import Clock
 from exporter.runtime.collect import Source
 from exporter.runtime.health import Boot
 from exporter.runtime.schedule import Intervals
@@ -61,8 +64,9 @@ def this_machine(config: Config, files: Files, gpus: Gpus, now_s: float) -> Mach
     return Machine(files, IoctlEthtool(), log, processes, gpus, config.sources.sysfs_root, procfs, boot, boot_id)
 
 
-def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[Source, Intervals]]:
-    """The sources that are switched on, each with its intervals.
+def sources_of(config: Config, machine: Machine, memory: Memory,
+               bursts: BurstSampler | None = None) -> list[tuple[Source, Intervals]]:  # fmt: skip
+    """The sources that are switched on, each with its intervals. `bursts` samples ports, if somebody drives it; None: nobody does.
 
     A source without a fast cadence has its normal interval in its place: nothing of it is due sooner.
     """
@@ -74,6 +78,9 @@ def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[S
         places = places_of(config, files, memory.names, rail_table_of(config), _module_ids(machine.gpus, memory))
         hcas = InfiniBandSource(files, DeviceFilter(ib.include, ib.exclude).wants, hw_counters=ib.hw_counters, places=places, root=root)
         found.append((hcas, Intervals(ib.fast_interval_s, ib.normal_interval_s, ib.slow_interval_s)))
+    if bursts is not None:
+        shapes = BurstSource(files, bursts, DeviceFilter(ib.include, ib.exclude).wants, root=root)
+        found.append((shapes, Intervals(ib.normal_interval_s, ib.normal_interval_s, ib.slow_interval_s)))
     if eth.enabled:
         interfaces = EthernetSource(files, machine.ethtool, DeviceFilter(eth.include, eth.exclude).wants, root=root)
         found.append((interfaces, Intervals(eth.normal_interval_s, eth.normal_interval_s, eth.slow_interval_s)))
@@ -96,6 +103,11 @@ def sources_of(config: Config, machine: Machine, memory: Memory) -> list[tuple[S
     if config.jobs.enabled:
         found.append(_jobs_of(config, machine))
     return found
+
+
+def bursts_of(config: Config, clock: Clock) -> BurstSampler | None:
+    """The burst sampler, not started; None where it is off."""
+    return BurstSampler(clock, config.sources.bursts.interval_s) if config.sources.bursts.enabled else None
 
 
 def _jobs_of(config: Config, machine: Machine) -> tuple[Source, Intervals]:

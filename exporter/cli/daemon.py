@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from exporter import __version__
-from exporter.cli.compose import Machine, pages_of, sources_of, this_machine
+from exporter.cli.compose import Machine, bursts_of, pages_of, sources_of, this_machine
 from exporter.cli.gpus import GpuHold
 from exporter.cli.health import health_of, maintenance_of
 from exporter.cli.maintenance_switch import switched_off, switched_on
 from exporter.cli.memory import kept, state_path
+from exporter.cli.recording import DaemonRecording
+from exporter.cli.scheduler_origins import origins_of
 from exporter.config.load import Loaded
-from exporter.config.mistake import ConfigError
+from exporter.config.mistake import ConfigError, Mistake, error_of
 from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import Page
@@ -31,7 +33,7 @@ from exporter.runtime.logs import set_up
 from exporter.runtime.maintenance_file import MaintenanceFile
 from exporter.runtime.open_files import raise_limit
 from exporter.runtime.sampler import Sampler
-from exporter.runtime.state_dir import StateDir, open_state_dir
+from exporter.runtime.state_dir import StateDir, StateInUseError, StateLock, lock_state_dir, open_state_dir
 from exporter.runtime.status import Identity, identity_reading
 from exporter.signals.engine import SIGNALS
 from exporter.sources.kmsg import KernelLog
@@ -85,6 +87,11 @@ class Daemon:
         self._gpus_since_wall_s = self._loaded_wall_s
         self._state = StateDir("", "not opened yet")
         self._kept = kept(self._state)
+        self._lock: StateLock | None = None
+        self._take_directory(first.config)
+        self._recording = DaemonRecording(clock)
+        self._origins = origins_of(first.config, clock)
+        self._origins.start()
         self._adopt(first.config)
 
     def _adopt(self, config: Config) -> None:
@@ -97,19 +104,37 @@ class Daemon:
         machine = this_machine(config, files, self._gpus, now_s) if self._simulated is None else self._simulated_machine(files, root)
         if not config.sources.nvlink.enabled:
             self._gpus.drop()
-        sources = sources_of(config, machine, self._kept.memory)
+        self._bursts = bursts_of(config, self._clock)
+        sources = sources_of(config, machine, self._kept.memory, self._bursts)
         self._pages = pages_of(config, self._process_numbers, [*(source.name for source, _ in sources), SIGNALS])
         self._kept.settle()  # a health that begins anew reads what the one before has kept
-        self._health = health_of(config, self._kept.memory, machine.boot)
-        self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings, self._health.observe)
+        self._health = health_of(config, self._kept.memory, machine.boot, others=self._origins.claims)
+        self._sampler = Sampler(sources, self._clock, self._crew, self._board, self._own_readings,
+                                self._recording.adopt(config, self._state, self._health, self._kept.ports))  # fmt: skip
         self._started_s = self._clock.monotonic_s()
         self._sampler.start()
+        if self._bursts is not None:
+            self._bursts.start()
 
     def _simulated_machine(self, files: RealFiles, root: str) -> Machine:
         from exporter.cli.simulated_machine import simulated_machine  # noqa: PLC0415  # 2 MB that a daemon on hardware need not hold
 
         assert self._simulated is not None  # noqa: S101  # who asks has looked
         return simulated_machine(files, RealFiles(self._simulated.proc, 4), self._gpus, root, self._simulated.log)
+
+    def _take_directory(self, config: Config) -> None:
+        """Take the state directory for this process. Raises ConfigError if another daemon has it."""
+        folder = state_path(config)
+        if self._lock is not None and self._lock.folder == folder:
+            return
+        open_state_dir(folder)
+        try:
+            lock = lock_state_dir(folder)
+        except StateInUseError as error:
+            raise error_of((Mistake("state.dir", str(error)),)) from None
+        if self._lock is not None:
+            self._lock.release()
+        self._lock = lock
 
     def _remember(self, config: Config) -> None:
         """Open the state directory, and what is kept in it unless that is open already: a reload must not rename a GPU."""
@@ -121,11 +146,20 @@ class Daemon:
 
     def stop(self) -> list[str]:
         """Stop sampling; idle threads end. Returns the places whose read still has not come back: their threads end with the process."""
-        self._sampler.stop()
+        self._origins.stop()
+        self._stop_sampling()
         self._crew.stop()
         self._gpus.close()
         self._kept.settle()
+        self._recording.stop()
+        if self._lock is not None:
+            self._lock.release()
         return sorted("/".join(place) for place in self._crew.busy())
+
+    def _stop_sampling(self) -> None:
+        if self._bursts is not None:
+            self._bursts.stop()
+        self._sampler.stop()
 
     def release(self) -> ControlAnswer:
         """Let go of the GPUs, before a GPU reset or a driver reload; what happened."""
@@ -141,11 +175,11 @@ class Daemon:
 
     def maintenance_off(self) -> ControlAnswer:
         """Nobody works on the node any more; what happened."""
-        return self._maintained(lambda file, _wall_s: switched_off(file))
+        return self._maintained(switched_off)
 
     def _maintained(self, act: Callable[[MaintenanceFile, float], ControlAnswer]) -> ControlAnswer:
         """Do it, so that the next question finds it so."""
-        file, wall_s = maintenance_of(self.config), self._clock.wall_s()
+        file, wall_s = maintenance_of(self.config, self._origins.claims), self._clock.wall_s()
         answer = act(file, wall_s)
         self._health.maintenance = file.at(wall_s)
         log.log(logging.INFO if answer.ok else logging.WARNING, "%s", answer.text)
@@ -184,6 +218,7 @@ class Daemon:
     def _reload(self) -> ControlAnswer:
         try:
             loaded = self._read_config()
+            self._take_directory(loaded.config)
         except ConfigError as error:
             self._reload_ok = False
             refused = f"reload refused, the old configuration stays: {'; '.join(str(error).splitlines())}"
@@ -193,9 +228,13 @@ class Daemon:
         if (loaded.config.web, loaded.config.control) != (self._bound_web, self._bound_control):
             log.warning("reload: web.* and control.* take effect at the next start; the rest of the configuration is in force now")
             text += "; web.* and control.* take effect at the next start"
-        self._sampler.stop()
+        self._stop_sampling()
         self._reload_ok, self._loaded_wall_s = True, self._clock.wall_s()
         set_up(loaded.config.logging.level, loaded.config.logging.format)
+        if loaded.config.maintenance != self.config.maintenance:  # else what they said still counts, and they are asked on
+            self._origins.stop()
+            self._origins = origins_of(loaded.config, self._clock)
+            self._origins.start()
         self._adopt(loaded.config)
         log.info("configuration reloaded")
         return ControlAnswer(ok=True, text=text)
@@ -207,6 +246,10 @@ class Daemon:
     def metrics(self, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
         """The answer to one scrape. Raises ValueError (one line) for a query that cannot be answered."""
         return self._pages.answer(self.scene(), query, accept, accept_encoding)
+
+    def events(self, query: Mapping[str, Sequence[str]]) -> bytes:
+        """What happened lately, as JSON. Raises ValueError (one line) for a query that cannot be answered."""
+        return self._recording.events(query)
 
     def healthy(self) -> tuple[bool, str]:
         """Whether the sampler advances. Touches no hardware."""
@@ -229,7 +272,7 @@ class Daemon:
         self._end_if_devices_are_lost()
         identity = Identity(self._simulated is not None, self._state.writable, self._reload_ok, self._loaded_wall_s,
                             gpus_released=self._gpus.is_released, gpu_process_stuck=self._gpus.is_stuck)  # fmt: skip
-        return (identity_reading(identity),)
+        return (identity_reading(identity), *self._origins.readings(), *self._recording.readings())
 
     def _end_if_devices_are_lost(self) -> None:
         """A container whose devices were taken away gets them back only with a restart, which the kubelet does after a failure

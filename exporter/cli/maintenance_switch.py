@@ -28,12 +28,14 @@ def switched_on(file: MaintenanceFile, query: Query, wall_s: float) -> ControlAn
         return ControlAnswer(ok=False, text=f"maintenance was not begun: {_unwritable(file, error)}")
 
 
-def switched_off(file: MaintenanceFile) -> ControlAnswer:
-    """Maintenance is over."""
+def switched_off(file: MaintenanceFile, wall_s: float) -> ControlAnswer:
+    """Maintenance is over at `wall_s` (Unix time), as far as the file goes: who else says that somebody works on the node is named."""
     try:
-        return ControlAnswer(ok=True, text=file.end())
+        text = file.end()
     except OSError as error:
         return ControlAnswer(ok=False, text=f"maintenance goes on: {_unwritable(file, error)}")
+    rest = file.at(wall_s)
+    return ControlAnswer(ok=True, text=f"{text}, but the node stays in maintenance: {rest.reason}" if rest.is_active else text)
 
 
 def span_of(text: str) -> float:

@@ -25,6 +25,7 @@ AREAS: Mapping[str, str] = {
     "fabric_pcie_": "PCIe links of GPUs, RDMA devices and NICs",
     "fabric_gpudirect_": "GPUDirect RDMA",
     "fabric_link_": "Links: what the rules say",
+    "fabric_rail_": "Rails",
     "fabric_node_": "Node",
     "fabric_exporter_": "The exporter itself",
 }

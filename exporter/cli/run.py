@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         if config.simulate.profile is not None:
             from exporter.cli import simulated  # noqa: PLC0415  # 2 MB that a daemon on hardware need not hold
 
-            machine = simulated.SimulatedMachine(config.simulate.profile, clock)
+            bursts = config.sources.bursts
+            machine = simulated.SimulatedMachine(config.simulate.profile, clock, bursts.interval_s if bursts.enabled else None)
         gpus = ChildGpus(clock, machine.gpus if machine is not None else None)
         daemon = Daemon(first, lambda: loaded(args), clock, gpus, machine)
         _announce(daemon, addresses, [sock.getsockname() for address in addresses for sock in bound[address]])
@@ -121,7 +122,7 @@ async def _serve(daemon: Daemon, web: Web, bound: dict[Address, tuple[socket.soc
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, _reload_aside, daemon)
     routes = Routes.of(metrics=daemon.metrics, healthy=daemon.healthy, ready=daemon.ready, landing=daemon.landing,
-                    telemetry_path=web.telemetry_path)  # fmt: skip
+                    telemetry_path=web.telemetry_path, events=daemon.events)  # fmt: skip
     health_only = Routes.health_only(daemon.healthy, daemon.ready)
     health = parse_address(web.health_address) if web.health_address else None
     listeners: list[Listener] = [

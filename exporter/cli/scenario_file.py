@@ -9,17 +9,33 @@ from itertools import pairwise
 from exporter.catalog import signals
 from exporter.cli.scenario_tree import Keys, ScenarioTree, joined
 from exporter.config import yaml_lines
+from exporter.config.kinds import EXPECTED_PORT
 from exporter.config.mistake import ConfigError, Mistake, error_of
 from exporter.model.health import Level, Why
 from exporter.model.quoted import shown
 from exporter.simulator.fault_checks import link_problem, near, problem_of
 from exporter.simulator.fault_kinds import KINDS, NOT_YET, Aim, Key, Value
 from exporter.simulator.profiles import PROFILES, Profile
-from exporter.simulator.scenario import Expected, PlannedFault, Scenario, Traffic
+from exporter.simulator.scenario import Expected, Never, PlannedFault, Scenario, Traffic
 from exporter.simulator.traffic import Flow
 from exporter.simulator.traffic_patterns import PATTERNS, RATIOS
 
-TOP = ("node", "duration", "seed", "burst", "traffic", "faults", "expect", "silent", "title", "reference", "rules")
+TOP = (
+    "node",
+    "duration",
+    "seed",
+    "burst",
+    "traffic",
+    "faults",
+    "expect",
+    "silent",
+    "title",
+    "reference",
+    "rules",
+    "ports",
+    "never",
+    "says",
+)
 SIGNALS = {row.key.removeprefix("signal_"): row for row in signals.ROWS}
 STATUSES = (*(level.word for level in Level), "unknown")
 DURATION_MAX_S = 400 * 86_400.0
@@ -68,6 +84,9 @@ class _Reader:
         expect = [self._expected(*one, profile) for one in self._tree.items(keys, "expect")]
         silent = [self._link(item, where, profile) for item, where in self._tree.items(keys, "silent")]
         rules = [self._tree.text(item, where) for item, where in self._tree.items(keys, "rules")]
+        ports = [self._port(*one) for one in self._tree.items(keys, "ports")]
+        never = [self._never(*one, profile) for one in self._tree.items(keys, "never")]
+        says = [self._tree.text(item, where) for item, where in self._tree.items(keys, "says")]
         return Scenario(
             node=profile.name,
             duration_s=duration_s,
@@ -80,6 +99,9 @@ class _Reader:
             title=self._tree.text_at(keys, "title"),
             reference=self._tree.text_at(keys, "reference"),
             rules=tuple(rule for rule in rules if rule),
+            ports=tuple(port for port in ports if port),
+            never=tuple(one for one in never if one is not None),
+            says=tuple(words for words in says if words),
         )
 
     def _profile(self, keys: Keys) -> Profile | None:
@@ -172,17 +194,37 @@ class _Reader:
 
     def _signal(self, keys: Keys, path: str, link: str) -> Expected | None:
         """One that a signal be so much: its row's key and own labels, apart by blanks; merely there unless `at_least` says more."""
+        signal = self._signal_key(keys, path)
+        within_s, at_s = self._tree.duration(keys, "within", path), self._tree.duration(keys, "at", path)
+        at_least = self._tree.number(keys, "at_least", path, Value.NUMBER)
+        if not link or not signal or within_s is None:
+            return None
+        return Expected(link, "", within_s, at_s=at_s, signal=signal, at_least=at_least or 0.0)
+
+    def _signal_key(self, keys: Keys, path: str) -> tuple[str, ...]:
+        """The row's key and the values of its own labels; () with a mistake for anything else."""
         words = tuple(self._tree.text_at(keys, "signal", path).split())
         row = SIGNALS.get(words[0]) if words else None
         if words and row is None:
             self._tree.add(f"{path}.signal", f"there is no signal {shown(words[0])}{near(words[0], SIGNALS)}", keys["signal"])
         elif row is not None and len(words) != len(row.own_labels) + 1:
             self._tree.add(f"{path}.signal", f"is written as {' '.join((words[0], *map(str.upper, row.own_labels)))}", keys["signal"])
-        within_s, at_s = self._tree.duration(keys, "within", path), self._tree.duration(keys, "at", path)
-        at_least = self._tree.number(keys, "at_least", path, Value.NUMBER)
-        if not link or row is None or within_s is None:
-            return None
-        return Expected(link, "", within_s, at_s=at_s, signal=(row.key, *words[1:]), at_least=at_least or 0.0)
+        return (row.key, *words[1:]) if row is not None else ()
+
+    def _never(self, node: yaml_lines.Node, path: str, profile: Profile) -> Never | None:
+        keys = self._tree.keys(node, path, ("link", "signal"), ("link", "signal"))
+        link = self._link(keys["link"], f"{path}.link", profile) if "link" in keys else ""
+        signal = self._signal_key(keys, path) if "signal" in keys else ()
+        return Never(link, signal) if link and signal else None
+
+    def _port(self, node: yaml_lines.Node, path: str) -> str:
+        """An entry of `expect.ports`; "" with a mistake for none."""
+        text = self._tree.text(node, path)
+        try:
+            return str(EXPECTED_PORT.parse(text)) if text else ""
+        except ValueError as error:
+            self._tree.add(path, str(error), node)
+            return ""
 
     def _link(self, node: yaml_lines.Node, path: str, profile: Profile) -> str:
         """A link's name or pattern; "" with a mistake for one that means nothing."""

@@ -1,5 +1,5 @@
 """Play a scenario on a simulated node in virtual time and print what becomes of each link's health: one JSON object a line, a summary last.
-Exit status 0 if the scenario's `expect` and `silent` held, else 1. The same scenario, seed and configuration print the same."""
+Exit status 0 if the scenario's `expect`, `silent` and `never` held, else 1. The same scenario, seed and configuration print the same."""
 
 import argparse
 import json
@@ -18,14 +18,15 @@ from exporter.config.schema import Config
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.health import GPUDIRECT_RULE, MISSING_RULE
 from exporter.runtime.logs import set_up
-from exporter.signals.engine import DOMAIN_RULE, SIBLINGS
+from exporter.signals.comparisons import RAILS_RULE, SIBLINGS
+from exporter.signals.engine import DOMAIN_RULE
 from exporter.signals.rules import RULES
 from exporter.simulator.fault_checks import near
 from exporter.simulator.scenario import Scenario
-from exporter.simulator.scenario_outcome import Sighting, Transition, outcome_of, summary_of
+from exporter.simulator.scenario_outcome import Event, Remark, Sighting, Transition, Unwanted, outcome_of, summary_of
 
 SEED_MAX = 1 << 53
-RULE_NAMES = frozenset({rule.name for rule in RULES} | {SIBLINGS, DOMAIN_RULE, MISSING_RULE, GPUDIRECT_RULE})
+RULE_NAMES = frozenset({rule.name for rule in RULES} | {SIBLINGS, RAILS_RULE, DOMAIN_RULE, MISSING_RULE, GPUDIRECT_RULE})
 """What `--without` may leave out: the rules, and what the engine and health judge themselves."""
 
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def play(scenario: Scenario, config: Config, make_health: MakeHealth) -> Exit:
     """Print each transition and expected signal as it comes, then the summary; whether the scenario's expectations held."""
-    seen: list[Transition | Sighting] = []
+    seen: list[Event] = []
     for event in played(scenario, config, make_health):
         seen.append(event)
         print(json.dumps(_line(scenario, event), ensure_ascii=False))
@@ -73,10 +74,14 @@ def _scenario(args: argparse.Namespace) -> Scenario:
     return scenario if args.seed is None else replace(scenario, seed=args.seed)
 
 
-def _line(scenario: Scenario, event: Transition | Sighting) -> dict[str, object]:
+def _line(scenario: Scenario, event: Event) -> dict[str, object]:
     if isinstance(event, Sighting):
         return {"t": event.t_s, "link": event.link, "signal": " ".join(scenario.expect[event.number].signal), "value": event.value}
-    t_s, link, before, after, reasons, evidence = event
+    if isinstance(event, Remark):
+        return {"t": event.t_s, "note": event.text}
+    if isinstance(event, Unwanted):
+        return {"t": event.t_s, "link": event.link, "signal": event.signal, "unwanted": True}
+    t_s, link, before, after, reasons, evidence, _ = event
     return {"t": t_s, "link": link, "from": before, "to": after, "reasons": reasons, "evidence": evidence}
 
 

@@ -1,5 +1,5 @@
-"""`run --simulate`: a simulated node as real files in a temporary folder, moved forward once a second by a thread, with what a
-scenario does to it."""
+"""`run --simulate`: a simulated node as real files in a temporary folder, moved forward once a second by a thread (its byte counters much
+more often, if somebody samples bursts), with what a scenario does to it."""
 
 import logging
 import shutil
@@ -22,6 +22,8 @@ from exporter.simulator.traffic import TRAINING
 
 log = logging.getLogger("fabric_exporter.simulator")
 STEP_S = 1.0
+STEPS_A_SAMPLE, STEP_LEAST_S = 10, 0.01
+"""So often byte counters move between two samples of a burst sampler: files stand still between steps, hardware does not."""
 HEAD_START_S = 600.0
 """Virtual age of the node at start, so that its counters are not all zero."""
 SEED = 1
@@ -60,12 +62,14 @@ def scenario_in(simulate: str) -> Scenario | None:
 
 class SimulatedMachine:
     """The node's files and the thread that moves them; `gpus` is what their reader needs to know of it. `folder` stands for /sys and `proc`
-    for /proc; `log` is its kernel log. `simulate` as on the command line. Raises ConfigError for a profile or scenario of no use."""
+    for /proc; `log` is its kernel log. `simulate` as on the command line; `sampled_s`: how often a burst sampler reads, None without one.
+    Raises ConfigError for a profile or scenario of no use."""
 
-    def __init__(self, simulate: str, clock: Clock) -> None:
+    def __init__(self, simulate: str, clock: Clock, sampled_s: float | None = None) -> None:
         profile, scenario = profile_of(simulate), scenario_in(simulate)
         seed = scenario.seed if scenario is not None else SEED
         self._clock = clock
+        self._step_s = STEP_S if sampled_s is None else max(sampled_s / STEPS_A_SAMPLE, STEP_LEAST_S)
         self._parent = tempfile.mkdtemp(prefix="fabric-exporter-simulated-")
         self.folder, self.proc = f"{self._parent}/sys", f"{self._parent}/proc"
         self._node = DiskNode(profile, seed, self.folder, flows_of(scenario, HEAD_START_S) if scenario is not None else TRAINING)
@@ -77,6 +81,8 @@ class SimulatedMachine:
         self.gpus = Simulation(profile.name, seed, self._started_s, HEAD_START_S, scenario)
         for kind in sorted({fault.kind for fault in scenario.faults if fault.target != "nvlink"} & NOT_SHOWN.keys()) if scenario else ():
             log.warning("a fault of the scenario is not shown in real time: kind=%s: %s", kind, NOT_SHOWN[kind])
+        if scenario is not None and scenario.ports:
+            log.warning("the scenario's ports are not configured in real time: set expect.ports: [%s]", ", ".join(scenario.ports))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="simulated-node", daemon=True)
         self._thread.start()
@@ -98,9 +104,15 @@ class SimulatedMachine:
         self._proc.rewrite(UPTIME, uptime_text(elapsed_s - self._stage.around.booted_s))
 
     def _run(self) -> None:
-        while not self._stop.wait(STEP_S):
+        whole_s = 0.0
+        while not self._stop.wait(self._step_s):
+            elapsed_s = self._clock.monotonic_s() - self._started_s
             try:
-                self._advance(HEAD_START_S + self._clock.monotonic_s() - self._started_s)
+                if elapsed_s - whole_s < STEP_S:
+                    self._node.life.glance(HEAD_START_S + elapsed_s)
+                else:
+                    whole_s = elapsed_s
+                    self._advance(HEAD_START_S + elapsed_s)
             except OSError as error:
                 log.warning("the simulated node stands still: %s", error)
                 return

@@ -27,6 +27,7 @@ VERBS: Mapping[str, Verb] = {
     "check": Verb("exporter.cli.check", "health of this node now, for a person, a Slurm prolog or an init container"),
     "topology": Verb("exporter.cli.topology", "how GPUs and NICs are joined, and which NIC serves which GPU"),
     "simulate": Verb("exporter.cli.simulate", "play a scenario on a simulated node in virtual time and judge what is said of its links"),
+    "recordings": Verb("exporter.cli.recordings", "what the flight recorder kept: list it, export it, play it through health again"),
     "config": Verb("exporter.cli.config", "check the configuration, or show each value and where it came from"),
     "metrics": Verb("exporter.cli.metrics", "the reference of every series"),
     "release": Verb("exporter.cli.release", "ask the running daemon to let go of the GPUs"),

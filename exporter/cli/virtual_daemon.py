@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from exporter.cli.compose import Machine, sources_of
+from exporter.cli.compose import Machine, bursts_of, sources_of
 from exporter.cli.gpus import VirtualGpus
 from exporter.cli.memory import Memory, kept
 from exporter.config.schema import Config
@@ -37,6 +37,11 @@ class HealthEngine(Protocol):
         """What the newest `observe` changed: verdicts before and after."""
         ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What it cannot tell now, and why."""
+        ...
+
     def observe(self, newest: Mapping[Feed, tuple[Snapshot, float]], statuses: Sequence[SourceStatus], wall_s: float,
                 now_s: float) -> Snapshot:  # fmt: skip
         """Take in what is new; what is to be shown."""
@@ -62,7 +67,8 @@ class VirtualDaemon:
         self._maintenance = os.path.join(state.path, NAME)
         self._health = make_health(config, self._kept.memory, boot)
         self._board = Board()
-        sources = sources_of(config, machine, self._kept.memory)
+        self._bursts = bursts_of(config, hardware)
+        sources = sources_of(config, machine, self._kept.memory, self._bursts)
         self._sampler = Sampler(sources, hardware, WithHangs(hardware), self._board, observe=self._health.observe)
 
     def tick(self) -> tuple[float, Sequence[tuple[Verdict, Verdict]]]:
@@ -71,6 +77,21 @@ class VirtualDaemon:
         due_s = self._sampler.tick()
         self._kept.settle()
         return due_s - self._hardware.monotonic_s(), self._health.changes
+
+    @property
+    def samples_each_s(self) -> float | None:
+        """How often the burst sampler wants to read; None if it is off."""
+        return self._bursts.period_s if self._bursts is not None else None
+
+    def sample(self) -> None:
+        """One pass of the burst sampler."""
+        if self._bursts is not None:
+            self._bursts.sample()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What health cannot tell now, and why."""
+        return self._health.notes
 
     def _say_whether_maintained(self) -> None:
         """As a person does, with a file in the state directory."""

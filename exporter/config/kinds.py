@@ -18,6 +18,8 @@ TEXT_MAX = 4096
 PATTERN_MAX = 256
 """Longest device pattern: names of devices have at most 63 characters."""
 
+BYTES_PER_UNIT = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000, "TB": 1_000_000_000_000}
+
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _RESOLVED = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """Words that other YAML readers take for something else than text."""
@@ -133,6 +135,25 @@ def duration(least_s: float, most_s: float) -> Kind:
         return value_s
 
     return Kind("duration", parse, lambda value: format_duration(float(str(value))), "duration")
+
+
+def size(least_bytes: int, most_bytes: int) -> Kind:
+    """A size within bounds, in bytes: a whole number of kB, MB, GB or TB (thousands, as disks are sold)."""
+
+    def parse(text: str) -> int:
+        match = re.fullmatch(r"([0-9]{1,9})(kB|MB|GB|TB)", text)
+        value = int(match[1]) * BYTES_PER_UNIT[match[2]] if match else -1
+        if not match or not least_bytes <= value <= most_bytes:
+            raise ValueError(f"expected a size from {_size_text(least_bytes)} to {_size_text(most_bytes)} such as 512MB, got {shown(text)}")
+        return value
+
+    return Kind("size", parse, _size_text, "size")
+
+
+def _size_text(value: object) -> str:
+    """The shortest text that `size` reads back to the same number."""
+    unit, unit_bytes = next((unit, one) for unit, one in reversed(BYTES_PER_UNIT.items()) if int(str(value)) % one == 0)
+    return f"{int(str(value)) // unit_bytes}{unit}"
 
 
 def count(least: int, most: int, unit: str) -> Kind:

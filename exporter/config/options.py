@@ -46,9 +46,9 @@ class Option:
 
 
 def yaml_name(item: Field[Any]) -> str:
-    """The key in YAML: the field's name, less the `_s` that a duration carries in Python."""
+    """The key in YAML: the field's name, less the `_s` of a duration and the `_bytes` of a size, which are Python's."""
     kind = item.metadata.get("kind")
-    return item.name.removesuffix("_s") if kind and kind.name == "duration" else item.name
+    return item.name.removesuffix({"duration": "_s", "size": "_bytes"}.get(kind.name if kind else "", ""))
 
 
 def _walk(section: type, path: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[Option]:

@@ -17,7 +17,9 @@ from exporter.config.kinds import (
     count,
     list_of,
 )
+from exporter.config.maintenance_options import Maintenance
 from exporter.config.option import INTERVAL, Spelling, option
+from exporter.config.recorder_options import Recorder
 from exporter.config.signal_options import Signals
 from exporter.config.source_options import Sources
 
@@ -109,7 +111,8 @@ class Expect:
         (),
         list_of(EXPECTED_PORT),
         "Rate and lanes that InfiniBand, RoCE and Ethernet ports should have, or that they should not be up at all: PATTERN=RATE,LANES or "
-        "PATTERN=off, as in mlx5_[0-7]=400Gb/s,x4. The pattern matches the whole name of a device; the first that matches counts.",
+        "PATTERN=off, as in mlx5_[0-7]=400Gb/s,x4; and the link layer of RDMA ports, before these or alone: mlx5_[0-7]=infiniband,400Gb/s "
+        "or mlx5_8=ethernet. The pattern matches the whole name of a device; of those that name a thing the first that matches counts.",
         "Empty: the best that a port was ever seen at on this node, and what most of its sisters run at.",
     )
     nvlink: tuple[str, ...] = option(
@@ -256,11 +259,13 @@ class Config:
     expect: Expect = field(default_factory=Expect)
     topology: Topology = field(default_factory=Topology)
     signals: Signals = field(default_factory=Signals)
+    maintenance: Maintenance = field(default_factory=Maintenance)
     jobs: Jobs = field(default_factory=Jobs)
+    recorder: Recorder = field(default_factory=Recorder)
     exposition: Exposition = field(default_factory=Exposition)
     logging: Logging = field(default_factory=Logging)
     simulate: Simulate = field(default_factory=Simulate)
 
 
-NOT_YET = frozenset({"probes", "recorder"})
+NOT_YET = frozenset({"probes"})
 """Sections that later versions bring: a file that has them was written for another version, not mistyped."""

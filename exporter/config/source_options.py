@@ -180,6 +180,26 @@ class GpuDirect:
 
 
 @dataclass(frozen=True, slots=True)
+class Bursts:
+    """The burst sampler: byte counters of InfiniBand and RoCE ports, read many times a second. Which devices: as sources.infiniband."""
+
+    enabled: bool = option(
+        default=False,
+        kind=BOOLEAN,
+        doc="Sample bursts. Without it a rail that takes longer for the same bytes is not found.",
+        reason="Off: nobody has measured yet what firmware pays for twenty reads a second and port.",
+        spelling=Spelling("--sources.bursts.enabled", value="true"),
+    )
+    interval_s: float = option(
+        0.1,
+        duration(0.01, 1),
+        "How often; bursts shorter than about twice that are not seen at their own speed.",
+        "Sees the bursts of most training steps; 20ms sees those of 30 ms.",
+        Spelling("--sources.bursts.interval"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
     """Where the hardware is read."""
 
@@ -196,3 +216,4 @@ class Sources:
     nvlink: Nvlink = field(default_factory=Nvlink)
     kernel_log: KernelLog = field(default_factory=KernelLog)
     gpudirect: GpuDirect = field(default_factory=GpuDirect)
+    bursts: Bursts = field(default_factory=Bursts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from exporter.exposition.selection import Selection
-from exporter.exposition.text import label_pairs
+from exporter.exposition.text import label_pairs, sample_name
 from exporter.model.entity import Entity, Fabric, Link
 from exporter.model.metric import Metric, Tier
 from exporter.model.snapshot import Number, Reading, SeriesKey, metric_key
@@ -20,8 +20,9 @@ DROP_REASONS = ("limit", "duplicate", "invalid")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series: label pairs in the row's order, its value, and where that stands among all numbers of the readings."""
+    """One series: its name, label pairs in the row's order, its value, and where that stands among all numbers of the readings."""
 
+    name: str
     pairs: tuple[tuple[str, str], ...]
     value: Number
     position: int
@@ -82,12 +83,12 @@ def _tier_of(row: Metric, series: _Found) -> Tier:
 
 
 def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:
-    kept: dict[tuple[tuple[str, str], ...], Series] = {}
+    kept: dict[tuple[str, tuple[tuple[str, str], ...] | None], Series] = {}
     for position, entity, key, value in found:
-        pairs = label_pairs(row, entity, key)
-        problem = "invalid" if pairs is None else "duplicate" if pairs in kept else "limit" if len(kept) >= room else None
+        name, pairs = sample_name(row, key), label_pairs(row, entity, key)
+        problem = "invalid" if pairs is None else "duplicate" if (name, pairs) in kept else "limit" if len(kept) >= room else None
         if pairs is None or problem:
             dropped[problem or "invalid"] = dropped.get(problem or "invalid", 0) + 1
         else:
-            kept[pairs] = Series(pairs, value, position)
+            kept[name, pairs] = Series(name, pairs, value, position)
     return tuple(kept.values())

@@ -62,7 +62,7 @@ def families_in(choice: Choice) -> list[Family]:
     for row, found in choice.rows:
         family = Family(row.name.removesuffix("_total") if row.kind is Kind.COUNTER else row.name, row.help, row.kind.exposed_type)
         for series in found:
-            family.add_sample(row.name, dict(series.pairs), series.value)
+            family.add_sample(series.name, dict(series.pairs), series.value)
         families.append(family)
     return families
 

@@ -84,7 +84,7 @@ def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: 
         for series in found:
             if order and len(order) % PART_SERIES == 0:
                 parts.append([])
-            parts[-1].append(f"{head}{series_of(row, series.pairs)}".replace("%", "%%") + " %s\n")
+            parts[-1].append(f"{head}{series_of(series.name, series.pairs)}".replace("%", "%%") + " %s\n")
             order.append(series.position)
             head = ""
     templates = ["".join(part) for part in parts]

@@ -22,4 +22,4 @@ def samples_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selectio
                series_cap: int = SERIES_CAP) -> list[Sample]:  # fmt: skip
     """Samples of the rows a selection wants, grouped by row in the catalogue's order."""
     chosen = choose(readings, rows, selection, series_cap).rows
-    return [{"name": row.name, "labels": dict(series.pairs), "value": series.value} for row, found in chosen for series in found]
+    return [{"name": series.name, "labels": dict(series.pairs), "value": series.value} for _, found in chosen for series in found]

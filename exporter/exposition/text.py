@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from exporter.model.entity import Entity
-from exporter.model.metric import Metric
+from exporter.model.metric import BUCKET, OBSERVATIONS, SUM, Kind, Metric
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Number, SeriesKey
 
@@ -14,10 +14,18 @@ def head_of(row: Metric) -> str:
     return f"# HELP {row.name} {_escape_help(row.help)}\n# TYPE {row.name} {row.kind.exposed_type}\n"
 
 
-def series_of(row: Metric, pairs: Sequence[tuple[str, str]]) -> str:
+def series_of(name: str, pairs: Sequence[tuple[str, str]]) -> str:
     """Name and labels, as they stand before the value."""
-    inside = ",".join(f'{name}="{_escape_label(value)}"' for name, value in pairs)
-    return f"{row.name}{{{inside}}}" if inside else row.name
+    inside = ",".join(f'{label}="{_escape_label(value)}"' for label, value in pairs)
+    return f"{name}{{{inside}}}" if inside else name
+
+
+def sample_name(row: Metric, key: SeriesKey) -> str:
+    """The row's name; of a histogram with what part of it this is."""
+    if row.kind is not Kind.HISTOGRAM:
+        return row.name
+    part = key[-1]
+    return f"{row.name}_{part if part in (SUM, OBSERVATIONS) else 'bucket'}"
 
 
 def label_pairs(row: Metric, entity: Entity, key: SeriesKey) -> tuple[tuple[str, str], ...] | None:
@@ -29,7 +37,10 @@ def label_pairs(row: Metric, entity: Entity, key: SeriesKey) -> tuple[tuple[str,
     if len(own) != len(row.own_labels):
         return None
     values = dict(zip(row.own_labels, own, strict=True))
-    pairs = tuple((name, values[name] if name in values else entity.label(name)) for name in row.labels)
+    names = row.labels
+    if row.kind is Kind.HISTOGRAM and own[-1] not in (SUM, OBSERVATIONS):
+        names = (*names, BUCKET)
+    pairs = tuple((name, values[name] if name in values else entity.label(name)) for name in names)
     return None if any(value is None for _, value in pairs) else tuple((name, printable(value or "")) for name, value in pairs)
 
 

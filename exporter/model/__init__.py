@@ -1,1 +1,1 @@
-"""The five nouns that carry everything: Metric, Reading, Snapshot, Window, Scene. Pure values; imports nothing of ours."""
+"""The four nouns that carry everything: Metric, Reading, Snapshot, Scene. Pure values; imports nothing of ours."""

@@ -18,8 +18,11 @@ UNTIL = "until:"
 SLURM_FLAGS = frozenset({"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"})
 """Words of a node's state (`IDLE+DRAIN`, `MIXED+MAINTENANCE`; sinfo's `draining*`) that mean somebody keeps jobs off it. DOWN is no such
 word: a node that does not answer is not being worked on."""
-SLURM_OWN_REASONS = ("prolog error", "epilog error", "kill task failed", "batch job complete failure", "not responding", "fabric-exporter")
-"""Slurm drains a node by itself with these reasons, and `check` in a prolog makes it do so: a fault must not silence its own alert [B]."""
+SLURM_OWN_REASONS = ("prolog error", "epilog error", "kill task failed", "batch job complete failure", "not responding", "duplicate jobid",
+                     "count reported lower than configured", "low realmemory", "low tmpdisk", "low socket", "low cpus", "nhc:",
+                     "fabric-exporter")  # fmt: skip
+"""Slurm drains a node by itself with these reasons (`gres/gpu count reported lower than configured (7 < 8)` when a GPU is lost), a node
+health check (LBNL's NHC) and `check` in a prolog make it do so: a fault must not silence its own alert [B]."""
 
 
 class Claim(NamedTuple):
@@ -66,13 +69,13 @@ def of_file(raw: bytes) -> tuple[Claim, str]:
     return Claim(FILE, reason, until_wall_s), problem
 
 
-def of_slurm(state: str, reason: str) -> Claim | None:
+def of_slurm(state: str, reason: str, own_reasons: Iterable[str] = ()) -> Claim | None:
     """The claim of a Slurm node's state and reason; None unless somebody drained it or reserved it for maintenance. A drain of Slurm's own
-    is none."""
+    is none, nor one whose reason contains one of `own_reasons`, in capitals or not: programs of the site give them."""
     words = {word.rstrip("*~#!%$@^-").upper() for part in state.split("+") for word in part.split(",")}
     if not words & SLURM_FLAGS:
         return None
-    is_own = any(own in reason.lower() for own in SLURM_OWN_REASONS)
+    is_own = any(own.lower() in reason.lower() for own in (*SLURM_OWN_REASONS, *own_reasons))
     return None if is_own and not words & {"MAINT", "MAINTENANCE"} else Claim(SLURM, _reason(reason))
 
 

@@ -10,16 +10,20 @@ PREFIX = "fabric_"
 ENTITY_LABELS = ("fabric", "device", "port")
 """Labels an Entity supplies; every other label of a row takes its value from the SeriesKey, in the row's order."""
 
-RESERVED_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "node", "quantile", "le", "__name__"})
+BUCKET, SUM, OBSERVATIONS = "le", "sum", "count"
+"""Label of a histogram's bucket, and its other two parts."""
+RESERVED_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "node", "quantile", BUCKET, "__name__"})
 """Labels that Prometheus or the scrape configuration own; ours would come out as `exported_*` (NVIDIA/gpu-operator#2938)."""
 
 
 class Kind(Enum):
-    """Prometheus type of a row. INFO is a gauge that is always 1 and carries slow text in labels."""
+    """Prometheus type of a row. INFO is a gauge that is always 1 and carries slow text in labels. A HISTOGRAM's series end their key in a
+    part: SUM, OBSERVATIONS, or the upper bound of a bucket, which counts all below it as well (the last one is `+Inf`)."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
     INFO = "info"
+    HISTOGRAM = "histogram"
 
     @property
     def exposed_type(self) -> str:
@@ -125,6 +129,8 @@ class Role(Enum):
     """1 while the interface has carrier, else 0; STATE is an RDMA port's."""
     CARRIER_CHANGES = "carrier_changes"
     CARRIER_DOWNS = "carrier_downs"
+    LINK_LAYER = "link_layer"
+    """Only expected: the fabric of a link says which one it has (model/expected_ports.py)."""
     SPEED = "speed"
     """Bytes per second by the interface's driver: CAPACITY of a link whose RDMA device does not state it."""
 
@@ -164,9 +170,10 @@ class Metric:
 
     @property
     def own_labels(self) -> tuple[str, ...]:
-        """Labels whose values stand in the SeriesKey, in order."""
+        """Labels whose values stand in the SeriesKey, in order; of a histogram the part last."""
         of_entity = ENTITY_LABELS if "device" in self.labels else ()  # a node counts its links by fabric: then that is no link's label
-        return tuple(label for label in self.labels if label not in of_entity)
+        own = tuple(label for label in self.labels if label not in of_entity)
+        return (*own, BUCKET) if self.kind is Kind.HISTOGRAM else own
 
 
 def _name_problem(row: Metric) -> str | None:

@@ -54,6 +54,11 @@ class Thresholds:
         10.0, "Times that ratio over 1 h and 5 min at which a link is degraded.", "Multi-window budgets of the SRE workbook [V, D]."
     )
     errors_min: float = _threshold(10.0, "Errors in the longer window, at least, before a ratio counts.", "One error on an idle day [D].")
+    pcie_bit_error_ratio: float = _threshold(
+        1e-12,
+        "Errors per bit that a PCIe link up to 32 GT/s may have.",
+        "The PCIe specification's; DCGM counts replays against it since a fixed number alarmed on healthy nodes (NVIDIA/DCGM#184) [V].",
+    )
     nvlink_replays_per_min: float = _threshold(1.0, "NVLink errors a minute for half an hour above which a link is suspect.", "[D].")
     nvlink_crc_per_s: float = _threshold(100.0, "NVLink errors per second at which a link is degraded.", "DCGM's own limit for CRC [V].")
     recoveries_per_h: float = _threshold(3, "NVLink recoveries in an hour at which a link is degraded.", "[D].")
@@ -63,6 +68,10 @@ class Thresholds:
         0.7, "Share of its siblings' median below which a link is slow.", "A floor below which chance plays no part [M]."
     )
     sibling_traffic_bytes_per_s: float = _threshold(1e9, "Median traffic below which siblings are not compared.", "Idle links differ [D].")
+    rail_ratio: float = _threshold(
+        0.7, "Share of the rails' median speed within bursts below which a rail is slow.", "As siblings; 0.5 is a NIC at half speed [M, D]."
+    )
+    rail_clear_ratio: float = _threshold(0.85, "Share of that median above which it is not any more.", "Hysteresis [D].")
     busy_s: float = _threshold(
         60.0,
         "How long a GPU must have been busy before its PCIe speed counts.",

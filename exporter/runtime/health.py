@@ -23,6 +23,7 @@ from exporter.runtime.port_expectations import PortExpectations
 from exporter.signals.devices import DOMAIN
 from exporter.signals.engine import Change, Engine
 from exporter.signals.gpudirect_watch import GpuDirectWatch
+from exporter.signals.rails import BLIND
 from exporter.signals.rule import Rule
 from exporter.signals.starting import Facts, Starting
 from exporter.signals.starting import step as starting_step
@@ -90,6 +91,10 @@ class Health:
         self.restored = verdicts.load(boot.boot_id)
         self.changes: tuple[Change, ...] = ()
         """What the newest call of `observe` changed."""
+        self.fresh: Sequence[Snapshot] = ()
+        """What was new to it, in the order in which it was taken in."""
+        self.notes: tuple[str, ...] = ()
+        """What cannot be told now, and why; each is logged when it begins."""
 
     def observe(self, newest: Mapping[Feed, tuple[Snapshot, float]], statuses: Sequence[SourceStatus], wall_s: float,
                 now_s: float) -> Snapshot:  # fmt: skip
@@ -106,13 +111,30 @@ class Health:
         changes += self._find_detours(fresh, moment)
         changes += self.engine.compare(moment)
         changes += self.engine.settle(moment)
+        self._note((BLIND,) if self.engine.comparisons.is_blind else ())
         for change in changes:
             _tell(change)
         self.changes = tuple(changes)
         if changes:
             self._keep()
         self._looked = wall_s, tuple(statuses)
+        self.fresh = fresh
         return self._shown(moment)
+
+    @property
+    def settings(self) -> HealthSettings:
+        """What the configuration says about it."""
+        return self._settings
+
+    @property
+    def boot(self) -> Boot:
+        """The start of the machine that it is about."""
+        return self._boot
+
+    @property
+    def grace(self) -> str:
+        """What is starting, in words; "" if nothing is."""
+        return self._grace
 
     def now(self) -> NodeHealth:
         """Everything that is known as of the newest `observe`. From memory; any thread may ask."""
@@ -126,7 +148,7 @@ class Health:
 
     def _is_in_grace(self, statuses: Sequence[SourceStatus], now_s: float) -> bool:
         devices = {status.source: status.devices for status in statuses if status.source in DRIVERS and status.devices is not None}
-        facts = Facts(now_s, self._boot.uptime_at(now_s), self._boot.boot_id, devices, tuple(self.engine.devices.fabric_states.values()),
+        facts = Facts(now_s, self._boot.uptime_at(now_s), devices, tuple(self.engine.devices.fabric_states.values()),
                       self.engine.are_all_up())  # fmt: skip
         self._starting, in_grace, why = starting_step(self._starting, facts, self._settings.thresholds.grace_s)
         if bool(why) != bool(self._grace):
@@ -186,12 +208,21 @@ class Health:
                     changes += self.engine.find(link, finding, moment)
         return changes
 
-    def _keep(self) -> None:
+    def _note(self, notes: tuple[str, ...]) -> None:
+        for note in notes:
+            if note not in self.notes:
+                log.warning("%s", note)
+        self.notes = notes
+
+    def states(self) -> dict[Link, KeptState]:
+        """What is remembered of each link that is not well, and of those of an earlier process that have not been seen."""
         states: dict[Link, KeptState] = {
             link: (tracked.place.identity, tracked.verdict) for link, tracked in self.engine.links.items() if not tracked.verdict.is_calm
         }
-        states |= {link: kept for link, kept in self.restored.items() if link not in states}
-        self._verdicts.keep(self._boot.boot_id, states)
+        return states | {link: kept for link, kept in self.restored.items() if link not in states}
+
+    def _keep(self) -> None:
+        self._verdicts.keep(self._boot.boot_id, self.states())
 
     def _shown(self, moment: Moment) -> Snapshot:
         snapshot = self.engine.snapshot(moment)

@@ -33,6 +33,11 @@ class Kept(ABC):
                 self._is_changed = True
         return self.problem
 
+    def document(self) -> Mapping[str, object]:
+        """What is remembered, as it would be written."""
+        with self._lock:
+            return self._document() or {}
+
     def _load(self) -> Mapping[str, object]:
         """What the file holds; empty if there is none or it cannot be read, which `problem` then says."""
         if self._file is None:

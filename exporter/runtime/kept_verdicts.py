@@ -45,14 +45,18 @@ class KeptVerdicts(Kept):
 
     def keep(self, boot_id: str, states: Mapping[Link, KeptState]) -> None:
         """Remember these, at first in memory. Without a boot id nothing is kept: nobody could tell later whose it was."""
-        links = {str(link): _document_of(identity, state) for link, (identity, state) in states.items()}
-        document = {"boot_id": boot_id, "links": links}
+        document = document_of(boot_id, states)
         with self._lock:
             if boot_id and document != self._kept:
                 self._kept, self._is_changed = document, True
 
     def _document(self) -> Mapping[str, object]:
         return self._kept
+
+
+def document_of(boot_id: str, states: Mapping[Link, KeptState]) -> dict[str, object]:
+    """These states as they are kept, in JSON's types."""
+    return {"boot_id": boot_id, "links": {str(link): _document_of(identity, state) for link, (identity, state) in states.items()}}
 
 
 def _document_of(identity: str, state: LinkState) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import logging
 import os
 import stat
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from exporter.config.duration import format_duration
@@ -16,10 +17,12 @@ log = logging.getLogger("fabric_exporter.health")
 
 
 class MaintenanceFile:
-    """Looked at once a tick; read only when it changed. `problem` is None, or a line on what is wrong with it, logged once."""
+    """Looked at once a tick; read only when it changed. `problem` is None, or a line on what is wrong with it, logged once. `others` are
+    claims of whoever else may say that somebody works on the node, from memory: all are told together."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, others: Callable[[], Iterable[Claim]] = tuple) -> None:
         self.path = path
+        self._others = others
         self.problem: str | None = None
         self._mark: tuple[int, int, int] | None = None
         self._claim: Claim | None = None
@@ -30,14 +33,14 @@ class MaintenanceFile:
             about = os.stat(self.path)
         except OSError:
             self._mark = self._claim = self.problem = None
-            return merged((), wall_s)
+            return merged(self._others(), wall_s)
         mark = about.st_ctime_ns, about.st_size, about.st_ino  # not mtime: a file that may be read from now on changed
         if mark != self._mark:
             self._mark = mark
             self._claim, self.problem = self._read() if stat.S_ISREG(about.st_mode) else self._unreadable("is no regular file")
             if self.problem is not None:
                 log.warning(self.problem)
-        return merged((self._claim,), wall_s)
+        return merged((self._claim, *self._others()), wall_s)
 
     def begin(self, wall_s: float, for_s: float | None, reason: str) -> str:
         """Say that maintenance begins, for that long if told. Returns the line for who asked. Raises OSError."""

@@ -1,9 +1,10 @@
-"""Tells the engine what each InfiniBand, RoCE or Ethernet port should run at, and learns what it does run at while it is up."""
+"""Tells the engine what each InfiniBand, RoCE or Ethernet port should run at and over which link layer, and learns what it does run at
+while it is up."""
 
 from collections.abc import Mapping
 
 from exporter.model.entity import Fabric, Link
-from exporter.model.expected_ports import ExpectedPort, PortSpeed, expected_speed, is_expected_up
+from exporter.model.expected_ports import ExpectedPort, PortSpeed, expected_layer, expected_speed, is_expected_up
 from exporter.model.metric import Role
 from exporter.model.snapshot import Number
 from exporter.runtime.learned_ports import LearnedPorts
@@ -38,6 +39,9 @@ class PortExpectations:
             is_up = is_expected_up(tracked.link.device, seen is not None, self._configured)
             if is_up is not None:
                 tracked.expect({Role.STATE: int(is_up)})
+            layer = expected_layer(tracked.link.device, self._configured)
+            if layer is not None:
+                tracked.expect({Role.LINK_LAYER: int(layer)})
         if best != self._last:  # learned once, the speeds stay as they are
             self._last = best
             for link, (speed, group) in best.items():

@@ -16,7 +16,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.model.thresholds import Thresholds
 from exporter.signals.growth import growth, span_s
 from exporter.signals.load import usable_bytes_per_s
-from exporter.signals.memory import NEVER, Fading, faded, mean, passed_s, restored, within
+from exporter.signals.memory import NEVER, Fading, faded, mean, passed_s, within
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
 
 FABRICS = frozenset({Fabric.INFINIBAND.value, Fabric.ROCE.value})
@@ -100,7 +100,7 @@ def held_back(sample: Sample, tick_bytes: float) -> float:
 
 def step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """One pass of the feed that counts stalls."""
-    before = restored(UNSEEN, state)
+    before: Stalls = UNSEEN if state is None else state
     now_s = pass_.now.monotonic_s
     sample = sample_of(pass_)
     if sample is None:

@@ -5,7 +5,6 @@ and are held back all the same: somebody else's congestion), receiver_slow (this
 the link carries). Called for every pass of a link: its evidence comes in several feeds.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from exporter.catalog.signals import CONGESTION_CLASS
@@ -15,7 +14,7 @@ from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.congestion import FABRICS, TICK_BYTES, sample_of, share_of
 from exporter.signals.growth import growth, growths, span_s
 from exporter.signals.load import usable_bytes_per_s
-from exporter.signals.memory import restored, within
+from exporter.signals.memory import within
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
 
 SENDER_BLOCKED, VICTIM, RECEIVER_SLOW, INCAST = "sender_blocked", "victim", "receiver_slow", "incast"
@@ -53,7 +52,7 @@ NO_SIGNS = Signs()
 
 def step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """One pass of any feed of the link."""
-    signs = restored(NO_SIGNS, state)
+    signs: Signs = NO_SIGNS if state is None else state
     plan = pass_.now.plan
     seen_s = span_s(pass_)
     if seen_s:
@@ -70,7 +69,7 @@ def step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     return signs, Outcome(signals) if signals else NOTHING
 
 
-def _named(signs: Signs) -> tuple[tuple[str, Sequence[float | None]], ...]:
+def _named(signs: Signs) -> tuple[tuple[str, Sign], ...]:
     return (SENDER_BLOCKED, signs.blocked), (VICTIM, signs.victim), (RECEIVER_SLOW, signs.slow), (INCAST, signs.incast)
 
 
@@ -116,19 +115,18 @@ def _marking(signs: Signs, pass_: Pass, seen_s: float) -> Signs:
     return signs._replace(incast=_seen(signs.incast, pass_, seen_s)) if is_marked else signs
 
 
-def _seen(sign: Sequence[float | None], pass_: Pass, window_s: float) -> Sign:
+def _seen(sign: Sign, pass_: Pass, window_s: float) -> Sign:
     """Seen in this pass. Two passes of three make it hold: for two more after neighbours, for one after a pass between without it."""
     now_s = pass_.now.monotonic_s
-    at_s, until_s = sign
-    since_s = now_s - at_s if at_s is not None else -1.0
+    since_s = now_s - sign.at_s if sign.at_s is not None else -1.0
     if 0 <= since_s < window_s / 2:
-        return Sign(at_s, until_s)  # another feed has seen it in this window
+        return sign  # another feed has seen it in this window
     if since_s < 0 or since_s > 2.5 * window_s:
         return Sign(now_s, None)
     return Sign(now_s, now_s + (1.5 if since_s <= 1.5 * window_s else 0.5) * window_s)
 
 
-def _holds(sign: Sequence[float | None], now_s: float) -> bool:
+def _holds(sign: Sign, now_s: float) -> bool:
     at_s, until_s = sign
     return at_s is not None and until_s is not None and at_s <= now_s <= until_s
 

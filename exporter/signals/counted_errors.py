@@ -3,11 +3,10 @@
 Knows windows and times; which counter, which rate and how many errors are too many is error_budget.py's.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exporter.model.snapshot import Number
-from exporter.signals.sliced_count import SlicedCount, sliced_count
+from exporter.signals.sliced_count import SlicedCount
 
 WINDOWS_S = (300.0, 3600.0, 21_600.0, 259_200.0)
 MINUTES, HOUR, QUARTER_DAY, DAYS = range(4)
@@ -61,9 +60,3 @@ class CountedErrors(NamedTuple):
 def first_sight(name: str, now_s: float, *, is_symbols: bool, is_up: bool, is_saturated: bool) -> CountedErrors:
     """A counter seen for the first time: what it counted before is history."""
     return CountedErrors(name, is_symbols, is_up, is_saturated, tuple([SlicedCount(window_s, now_s) for window_s in WINDOWS_S]))
-
-
-def counted_errors(kept: Sequence[Any]) -> CountedErrors:
-    """The CountedErrors that was kept as these values (state files know lists only). Raises what a wrong shape raises."""
-    name, is_symbols, is_up, is_saturated, windows = kept
-    return CountedErrors(name, bool(is_symbols), bool(is_up), bool(is_saturated), tuple([sliced_count(window) for window in windows]))

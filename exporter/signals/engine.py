@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exporter.model.entity import NODE, Fabric, Link
-from exporter.model.health import Finding, Unknown, Verdict, Why
+from exporter.model.health import Finding, Unknown, Verdict
 from exporter.model.metric import Cadence, Role
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.model.thresholds import Thresholds
 from exporter.signals.busy import Busy
+from exporter.signals.comparisons import Comparisons
 from exporter.signals.devices import DOMAIN, Devices
 from exporter.signals.facts import default_place, place_in
-from exporter.signals.groups import Groups
 from exporter.signals.observation import Observation, Plans
 from exporter.signals.rest import fact_rest_after, rest_after
 from exporter.signals.roster import Roster, Seat, Seats
@@ -28,8 +28,8 @@ from exporter.signals.verdict import LinkState, Moment, judge, merged, settle, s
 
 SIGNALS = "signals"
 FEED = Feed(SIGNALS, "", Cadence.FAST)
-SIBLINGS, DOMAIN_RULE = "siblings", "nvlink_domain"
-"""What the engine judges itself, by the names by which it can be left out like a rule."""
+DOMAIN_RULE = "nvlink_domain"
+"""What the engine judges itself, by the name by which it can be left out like a rule."""
 
 
 class Change(NamedTuple):
@@ -58,7 +58,7 @@ class Engine:
         self.devices = Devices()
         self._shown = ShownLinks()
         self._node: Reading | None = None
-        self._groups = Groups(thresholds)
+        self.comparisons = Comparisons(thresholds, left_out)
         self._found: list[tuple[Link, Finding, float]] = []
         self._by_fabric: dict[Fabric, tuple[Rule, ...]] = {}
 
@@ -68,6 +68,7 @@ class Engine:
         seated = [(snapshot, *self._seat(snapshot)) for snapshot in snapshots]
         for snapshot, seats, _ in seated:  # whose hardware it is comes first
             self._know(snapshot, seats, changes)
+            self.comparisons.take(snapshot)
         for snapshot, seats, interval_s in seated:
             for seen in self._look(snapshot, seats.links, interval_s):
                 self._ask(seen, moment, changes)
@@ -81,15 +82,12 @@ class Engine:
         return changes
 
     def compare(self, moment: Moment) -> list[Change]:
-        """Compare siblings, now and then; verdicts that changed by it."""
+        """Compare links with others, now and then; verdicts that changed by it."""
         changes: list[Change] = []
-        if SIBLINGS in self._left_out:
-            return changes
-        for link, outcome in self._groups.compare(self.links, moment.monotonic_s).items():
+        for link, outcome, why in self.comparisons.compare(self.links, moment.monotonic_s):
             tracked = self.links[link]
-            tracked.compared, tracked.compared_s, tracked.shown = outcome, moment.monotonic_s, None
             if outcome.findings or not tracked.verdict.is_calm:
-                self._note(tracked, judge(tracked.verdict, outcome.findings, (Why.SLOW_SIBLING,), moment, self._thresholds), changes)
+                self._note(tracked, judge(tracked.verdict, outcome.findings, (why,), moment, self._thresholds), changes)
         return changes
 
     def settle(self, moment: Moment) -> list[Change]:
@@ -153,7 +151,7 @@ class Engine:
         found = [self._shown.of(tracked, now_s) for tracked in self.links.values()]
         if self._node is None:
             self._node = Reading(NODE, node_values((tracked.link.fabric, tracked.verdict) for tracked in self.links.values()))
-        return (*found, self._node)
+        return (*found, *self.comparisons.readings(), self._node)
 
     def snapshot(self, moment: Moment) -> Snapshot:
         """The same as a Snapshot of a source of its own."""

@@ -19,7 +19,7 @@ from exporter.model.metric import Role
 from exporter.model.quantity import BITS_PER_BYTE
 from exporter.model.snapshot import Number, SeriesKey, metric_key
 from exporter.model.thresholds import Thresholds
-from exporter.signals.counted_errors import DAYS, HOUR, MINUTES, QUARTER_DAY, WINDOWS_S, CountedErrors, counted_errors, first_sight
+from exporter.signals.counted_errors import DAYS, HOUR, MINUTES, QUARTER_DAY, WINDOWS_S, CountedErrors, first_sight
 from exporter.signals.load import usable_bytes_per_s
 from exporter.signals.observation import Observation
 from exporter.signals.rule import Outcome, Pass, Rule, State
@@ -39,18 +39,12 @@ class Budget(NamedTuple):
 
 def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
     """Errors per bit over the last hour; findings by the worst counter."""
-    counters = _restored(state)
+    counters: tuple[CountedErrors, ...] = () if state is None else state
     role = Role.SYMBOL_ERRORS if Role.SYMBOL_ERRORS in asked.now.plan else Role.ERRORS
     capacity = usable_bytes_per_s(asked.latest)  # None unless the link is up: its rate is believed only then
     if role is Role.SYMBOL_ERRORS or not [one for one in counters if one.is_symbols]:
         counters = _taken_in(counters, role, asked, is_up=capacity is not None)
     return counters, _outcome(counters, asked, capacity)
-
-
-def _restored(state: State) -> tuple[CountedErrors, ...]:
-    if not state:
-        return ()
-    return state if isinstance(state[0], CountedErrors) else tuple([counted_errors(one) for one in state])
 
 
 def _taken_in(counters: tuple[CountedErrors, ...], role: Role, asked: Pass, *, is_up: bool) -> tuple[CountedErrors, ...]:

@@ -15,7 +15,7 @@ from exporter.model.metric import Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.observation import Observation
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
-from exporter.signals.sliced_count import SlicedCount, sliced_count
+from exporter.signals.sliced_count import SlicedCount
 
 UP_STATES: Mapping[Fabric, frozenset[Number]] = {
     Fabric.INFINIBAND: frozenset({4, 5}),
@@ -52,7 +52,7 @@ class Flaps(NamedTuple):
 
 def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
     """Flaps since the link was first seen; a finding while there were too many within the hour or the day."""
-    known = _restored(state)
+    known: Flaps | None = state
     before, now = asked.before, asked.now
     places = [place for role in WITNESSES for place in now.plan.get(role, ())]
     if before is not None and not (before.plan is now.plan and _is_same(before, now, places)):
@@ -67,13 +67,6 @@ def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
 def _is_same(before: Observation, now: Observation, places: list[tuple[SeriesKey, int]]) -> bool:
     was, is_now = before.numbers, now.numbers
     return not [at for _, at in places if was[at] != is_now[at]]
-
-
-def _restored(state: State) -> Flaps | None:
-    if state is None or isinstance(state, Flaps):
-        return state
-    total, told, credited, last_s, hour, day = state
-    return Flaps(total, tuple([(name, count) for name, count in told]), credited, last_s, sliced_count(hour), sliced_count(day))
 
 
 def _witnessed(before: Observation, now: Observation, fabric: Fabric) -> list[tuple[str, float]]:

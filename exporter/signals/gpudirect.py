@@ -54,10 +54,10 @@ def available(facts: Facts) -> bool | None:
     return True if facts.software and facts.path else None
 
 
-def step(state: tuple[object, ...] | None, facts: Facts, monotonic_s: float, *, configured: bool | None = None) -> tuple[Kept, Outcome]:
+def step(state: Kept | None, facts: Facts, monotonic_s: float, *, configured: bool | None = None) -> tuple[Kept, Outcome]:
     """Availability and expectation as signals of the NIC, and GPUDIRECT_OFF (for its links) once it was off for OFF_S where it should not
     be. `configured` says whether it should be; None leaves that to experience. A time that went back starts the wait anew."""
-    before = Kept(*state) if state else Kept()  # type: ignore[arg-type]  # what this function returned, perhaps by way of a file
+    before = Kept() if state is None else state
     now = available(facts)
     was_available = before.was_available or now is True
     is_expected = was_available if configured is None else configured

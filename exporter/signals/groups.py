@@ -7,6 +7,7 @@ from exporter.model.metric import Role
 from exporter.model.snapshot import Number
 from exporter.model.thresholds import Thresholds
 from exporter.signals import siblings
+from exporter.signals.jobs import Jobs, group_of
 from exporter.signals.rule import Outcome
 from exporter.signals.tracked import Tracked
 
@@ -23,7 +24,7 @@ class Groups:
         self._totals: dict[Link, tuple[Number, Number]] = {}
         self._at_s: float | None = None
 
-    def compare(self, links: Mapping[Link, Tracked], now_s: float) -> Mapping[Link, Outcome]:
+    def compare(self, links: Mapping[Link, Tracked], jobs: Jobs, now_s: float) -> Mapping[Link, Outcome]:
         """What siblings.py says of each link of a group; nothing between two times of comparison."""
         if self._at_s is not None and 0 <= now_s - self._at_s < EVERY_S:
             return {}
@@ -32,9 +33,10 @@ class Groups:
         groups: dict[str, list[Link]] = {}
         for link, tracked in links.items():
             sent, received = tracked.latest.get(Role.TX_BYTES), tracked.latest.get(Role.RX_BYTES)
-            if tracked.place.group and sent is not None and received is not None:
+            group = group_of(tracked.place.group, tracked.place.gpu, jobs)
+            if group and sent is not None and received is not None:
                 totals[link] = sent, received
-                groups.setdefault(tracked.place.group, []).append(link)
+                groups.setdefault(group, []).append(link)
         before, self._totals, self._at_s = self._totals, totals, now_s
         if elapsed_s <= 0:
             return {}

@@ -1,14 +1,11 @@
-"""What rules keep between passes: averages that forget, and a state that came back from a file. Pure; knows no role.
+"""What rules keep between passes: averages that forget, and times. Pure; knows no role.
 
 An average over "the last 5 min" is two numbers that fade: what was seen weighs 1/e after 5 min. Slices would be exact at the edge of the
 window and cost a number each; no rule here hangs on that edge. Counts of rare events, where it matters, are not kept so.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
-
-Kept = TypeVar("Kept", bound=tuple[Any, ...])
+from typing import NamedTuple
 
 FULL = 1 - math.exp(-1)
 """Share of its weight that an average has once its whole time was seen from nothing."""
@@ -25,31 +22,22 @@ class Fading(NamedTuple):
 NEVER = Fading()
 
 
-def faded(before: Sequence[float], amount: float, seen_s: float, passed_s: float, over_s: float) -> Fading:
+def faded(before: Fading, amount: float, seen_s: float, passed_s: float, over_s: float) -> Fading:
     """`amount` more, seen in `seen_s` of the `passed_s` seconds since the last time; what was before fades by 1/e in `over_s`."""
     weight = math.exp(-passed_s / over_s) if passed_s > 0 else 1.0
-    return Fading(before[0] * weight + amount, before[1] * weight + seen_s)
+    return Fading(before.amount * weight + amount, before.seen_s * weight + seen_s)
 
 
-def mean(kept: Sequence[float], least_s: float) -> float | None:
+def mean(kept: Fading, least_s: float) -> float | None:
     """Amount per second seen; None if less than `least_s` (faded) seconds were."""
-    return kept[0] / kept[1] if kept[1] >= least_s and kept[1] > 0 else None
+    return kept.amount / kept.seen_s if kept.seen_s >= least_s and kept.seen_s > 0 else None
 
 
 def passed_s(at_s: float | None, now_s: float, seen_s: float) -> float:
-    """Seconds since `at_s` (monotonic), seen or not, and never less than were seen: the clock of an earlier boot tells nothing."""
+    """Seconds since `at_s` (monotonic), seen or not, and never less than were seen: another feed may have told of a part of them."""
     return seen_s if at_s is None else max(now_s - at_s, seen_s)
 
 
 def within(at_s: float | None, now_s: float, over_s: float) -> bool:
-    """True if `at_s` (monotonic; None: never) lies at most `over_s` seconds back, and not ahead as a time of an earlier boot may."""
+    """True if `at_s` (monotonic; None: never) lies at most `over_s` seconds back, and not ahead: of two feeds one may come late."""
     return at_s is not None and 0 <= now_s - at_s <= over_s
-
-
-def restored(empty: Kept, state: Any) -> Kept:
-    """The state as its own type: `empty` at first, or if what came back from a file has another number of fields."""
-    if type(state) is type(empty):
-        return state
-    if isinstance(state, (tuple, list)) and len(state) == len(empty):
-        return type(empty)(*state)
-    return empty

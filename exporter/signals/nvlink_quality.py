@@ -4,7 +4,6 @@ Errors before the first pass are history. Nothing is kept of a link that has had
 a recovery is which (own labels of catalog/nvlink.py); knows no NVML field.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from exporter.model.health import Finding, Why
@@ -12,7 +11,7 @@ from exporter.model.metric import Role
 from exporter.model.snapshot import Number
 from exporter.signals.observation import Observation
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
-from exporter.signals.sliced_count import SlicedCount, sliced_count
+from exporter.signals.sliced_count import SlicedCount
 
 KINDS = frozenset({
     "replay", "crc", "crc_flit", "crc_data",
@@ -77,22 +76,15 @@ def _unsure(found: tuple[Finding, ...], rule: Rule) -> tuple[Finding, ...]:
 
 def _step_errors(state: State, asked: Pass) -> tuple[State, Outcome]:
     """Findings while errors go on or storm."""
+    known: LinkErrors | None = state
     grown = _grown(asked, Role.ERRORS)
     if grown is None:
-        known = _restored_errors(state)
         return known, Outcome(findings=_unsure(_going_on(known, asked), ERRORS_RULE))
     counted = {kind: count for kind, count in grown.items() if kind in KINDS}
-    if state is None and not counted:
+    if known is None and not counted:
         return None, NOTHING
-    known = _errors_after(_restored_errors(state), sum(counted.values()), asked)
+    known = _errors_after(known, sum(counted.values()), asked)
     return known, Outcome(findings=(*_storm(counted, asked), *_going_on(known, asked)))
-
-
-def _restored_errors(state: State) -> LinkErrors | None:
-    if state is None or isinstance(state, LinkErrors):
-        return state
-    recent, since_first, bytes_at_first = state
-    return LinkErrors(sliced_count(recent), since_first, bytes_at_first)
 
 
 def _errors_after(known: LinkErrors | None, count: Number, asked: Pass) -> LinkErrors | None:
@@ -138,7 +130,7 @@ def _by_traffic(known: LinkErrors, asked: Pass) -> str:
 
 def _step_recoveries(state: State, asked: Pass) -> tuple[State, Outcome]:
     """Findings for ten minutes after a recovery, for an hour after too many or one that failed."""
-    known = _restored_recoveries(state)
+    known: Recoveries | None = state
     grown = _grown(asked, Role.RECOVERIES)
     if grown is None:
         return known, Outcome(findings=_unsure(_retrained(known, asked), RECOVERIES_RULE))
@@ -147,14 +139,6 @@ def _step_recoveries(state: State, asked: Pass) -> tuple[State, Outcome]:
     failed = grown.get(FAILED, 0)
     known = _recoveries_after(known, max(grown.get(ANY, 0), grown.get(SUCCESSFUL, 0) + failed), failed, asked)
     return known, Outcome(findings=_retrained(known, asked))
-
-
-def _restored_recoveries(state: State) -> Recoveries | None:
-    if state is None or isinstance(state, Recoveries):
-        return state
-    kept: Sequence[Sequence[object]] = state
-    ten_minutes, hour, failed = (sliced_count(one) for one in kept)
-    return Recoveries(ten_minutes, hour, failed)
 
 
 def _recoveries_after(known: Recoveries | None, count: Number, failed: Number, asked: Pass) -> Recoveries | None:

@@ -14,7 +14,7 @@ from exporter.model.metric import Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.model.thresholds import Thresholds
 from exporter.signals.growth import growths, span_s
-from exporter.signals.memory import FULL, NEVER, Fading, faded, mean, passed_s, restored, within
+from exporter.signals.memory import FULL, NEVER, Fading, faded, mean, passed_s, within
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
 
 PAUSED_OVER_S = 300.0
@@ -46,7 +46,7 @@ class Pauses(NamedTuple):
 
 def pause_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """Share of the time by direction and priority; PAUSED and PAUSING."""
-    before = restored(Pauses(), state)
+    before: Pauses = Pauses() if state is None else state
     now_s, seen_s = pass_.now.monotonic_s, span_s(pass_)
     ratios = paused_ratios(pass_)
     if not ratios:
@@ -54,7 +54,7 @@ def pause_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     gone_s = passed_s(before.told_s, now_s, seen_s)
     findings: list[Finding] = []
     sides: list[Side] = []
-    for (direction, why, words), side in zip(_SIDES, before[1:], strict=True):
+    for (direction, why, words), side in zip(_SIDES, (before.receive, before.transmit), strict=True):
         worst, priority = max(((ratio, key[1]) for key, ratio in ratios.items() if key[0] == direction), default=(None, ""))
         after = _side(side, worst, seen_s, gone_s, pass_.thresholds)
         sides.append(after)
@@ -95,7 +95,7 @@ class Storm(NamedTuple):
 
 def storm_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """PAUSE_STORM: the NIC counted one within the last ten minutes."""
-    storm = restored(Storm(), state)
+    storm: Storm = Storm() if state is None else state
     now_s = pass_.now.monotonic_s
     is_going_on = within(storm.at_s, now_s, STORM_S)
     grown = {key[-1]: count for key, count in growths(pass_, Role.PAUSE_STORMS) if count}

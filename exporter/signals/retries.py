@@ -13,7 +13,7 @@ from exporter.model.health import Finding, Why
 from exporter.model.metric import Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.growth import growth, span_s
-from exporter.signals.memory import FULL, NEVER, Fading, faded, mean, passed_s, restored, within
+from exporter.signals.memory import FULL, NEVER, Fading, faded, mean, passed_s, within
 from exporter.signals.rule import Outcome, Pass, Rule, State
 
 FABRICS = frozenset({Fabric.INFINIBAND.value, Fabric.ROCE.value, Fabric.EFA.value})
@@ -35,7 +35,7 @@ class Resent(NamedTuple):
 
 def resent_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """RETRANSMISSIONS: the count, and the finding while they go on."""
-    before = restored(Resent(), state)
+    before: Resent = Resent() if state is None else state
     grown = growth(pass_, Role.RETRIES)
     if grown is None:
         return before, Outcome({RETRANSMISSIONS.key: before.total}, _UNTOLD)
@@ -71,7 +71,7 @@ class Broken(NamedTuple):
 
 def broken_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """RETRIES_EXCEEDED: the count, and the finding for ten minutes after any."""
-    broken = restored(Broken(), state)
+    broken: Broken = Broken() if state is None else state
     now_s = pass_.now.monotonic_s
     is_recent = within(broken.at_s, now_s, BROKEN_S)
     grown = growth(pass_, Role.RETRIES_EXCEEDED)

@@ -11,7 +11,7 @@ from exporter.model.health import Finding, Why
 from exporter.model.metric import Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.signals.growth import growth, span_s
-from exporter.signals.memory import NEVER, Fading, faded, mean, passed_s, restored, within
+from exporter.signals.memory import NEVER, Fading, faded, mean, passed_s, within
 from exporter.signals.rule import NOTHING, Outcome, Pass, Rule, State
 
 USUAL_OVER_S = 86_400.0
@@ -41,7 +41,7 @@ class Marks(NamedTuple):
 
 def marked_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """Share of received packets with a mark; MARKED while it is above the limit and far above the usual."""
-    before = restored(Marks(), state)
+    before: Marks = Marks() if state is None else state
     seen_s = span_s(pass_)
     marks, packets = growth(pass_, Role.ECN_MARKED), growth(pass_, Role.RX_PACKETS)
     if marks is None or packets is None:
@@ -68,7 +68,7 @@ _UNTOLD = Outcome(findings=(Finding(Why.MARKED, holds=None),))
 def usual_ratio(marks: Marks) -> float | None:
     """The usual share of marked packets; None while too little traffic was seen."""
     packets = mean(marks.packets, USUAL_LEAST_S)
-    return marks.marks[0] / marks.packets[0] if packets else None
+    return marks.marks.amount / marks.packets.amount if packets else None
 
 
 def _learned(before: Marks, marks: Number, packets: Number, seen_s: float, now_s: float) -> Marks:
@@ -92,7 +92,7 @@ class Ignored(NamedTuple):
 
 def notified_step(state: State, pass_: Pass) -> tuple[State, Outcome]:
     """Notifications that throttled us as a share of packets sent; CNP_IGNORED once some were ignored again and again for ten minutes."""
-    run = restored(Ignored(), state)
+    run: Ignored = Ignored() if state is None else state
     now_s, seen_s = pass_.now.monotonic_s, span_s(pass_)
     handled, sent = growth(pass_, Role.CNP_HANDLED), growth(pass_, Role.TX_PACKETS)
     is_told = handled is not None and sent is not None and sent > 0

@@ -3,7 +3,7 @@
 Links of one GPU to the same far end, or the rails of one node. Means hide a slow rail (a collective waits for it, so all rails carry the
 same bytes: measured, 14.25 GB/s on each), so what is found here is a link that others had to make up for. The guards are measured too: of
 eight healthy siblings with 5 % noise one is an outlier by its z in 14 of 100 looks, and 20 % off the median as well in 1 of 1,000; hence
-both, a traffic floor, and time. Where two jobs of unlike traffic share a node, a group should hold the links of one.
+both, a traffic floor, and time. A group holds the links of one job (jobs.py).
 """
 
 from collections.abc import Collection, Mapping
@@ -48,6 +48,9 @@ class Mean(NamedTuple):
     low_s: float = 0.0
 
 
+UNSEEN = Mean()
+
+
 class _Place(NamedTuple):
     """One link among its siblings in the direction in which it stands worst."""
 
@@ -73,7 +76,7 @@ def compare(states: States, rates: Mapping[Link, Rates], groups: Mapping[str, Co
     after: dict[Link, Mean] = {}
     outcomes: dict[Link, Outcome] = {}
     for members in groups.values():
-        means = {link: _mean(Mean(*states.get(link, ())), rates.get(link), elapsed_s) for link in members}
+        means = {link: _mean(states.get(link, UNSEEN), rates.get(link), elapsed_s) for link in members}
         places = _places({link: mean for link, mean in means.items() if link in rates and mean.seen_s >= WINDOW_S}, thresholds)
         for link, mean in means.items():
             place = places.get(link)

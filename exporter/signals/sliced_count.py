@@ -4,9 +4,8 @@ Knows times and counts, no counter and no link. Empty slices are not kept: of a 
 never change.
 """
 
-from collections.abc import Sequence
 from math import floor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exporter.model.snapshot import Number
 
@@ -61,9 +60,3 @@ class SlicedCount(NamedTuple):
         """Numbers of the running slice and of the oldest that counts."""
         current = floor(now_s * SLICES / self.window_s)
         return current, current - SLICES + 1
-
-
-def sliced_count(kept: Sequence[Any]) -> SlicedCount:
-    """The SlicedCount that was kept as these three values (state files know lists only). Raises what a wrong shape raises."""
-    window_s, since_s, slices = kept
-    return SlicedCount(window_s, since_s, tuple([(number, count) for number, count in slices]))

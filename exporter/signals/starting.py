@@ -21,13 +21,12 @@ BOOT, FABRIC = "boot", "fabric"
 
 
 class Facts(NamedTuple):
-    """The node now. `uptime_s` since the kernel started, `boot_id` of that start (None, "": unknown). `devices` counts those of each source
-    whose driver can be loaded alone; one that has not answered yet is missing. `fabric_states` are those of its GPUs. `all_up`: every
-    expected link was seen and is up; None if nobody can say."""
+    """The node now. `uptime_s` since the kernel started (None: unknown). `devices` counts those of each source whose driver can be loaded
+    alone; one that has not answered yet is missing. `fabric_states` are those of its GPUs. `all_up`: every expected link was seen and is
+    up; None if nobody can say."""
 
     monotonic_s: float
     uptime_s: float | None = None
-    boot_id: str = ""
     devices: Mapping[str, int] = {}
     fabric_states: Sequence[int] = ()
     all_up: bool | None = None
@@ -45,40 +44,28 @@ class Cause(NamedTuple):
 
 
 class Starting(NamedTuple):
-    """What is remembered: of which boot, its causes, since when every expected link has been up, and until when causes are settled: those
-    that began before ended early."""
+    """What is remembered: causes, since when every expected link has been up, and until when causes are settled: those that began before
+    ended early."""
 
-    boot_id: str = ""
     causes: tuple[Cause, ...] = ()
     up_since_s: float | None = None
     settled_s: float | None = None
 
 
-def step(state: tuple[object, ...] | None, facts: Facts, grace_s: float) -> tuple[Starting, bool, str]:
-    """Next state, if the node is in grace, and by what, in words ("" if not). A state of another boot counts for nothing."""
+def step(state: Starting | None, facts: Facts, grace_s: float) -> tuple[Starting, bool, str]:
+    """Next state, if the node is in grace, and by what, in words ("" if not). A state is of this process, so of this boot of the machine,
+    and its times lie behind."""
     now_s = facts.monotonic_s
-    before = _restored(state, facts)
+    before = Starting() if state is None else state
     causes = tuple(_causes(before, facts, grace_s))
     up_since_s = _up_since(before, facts)
     settled_s = before.settled_s
     if up_since_s is not None and not any(cause.is_on for cause in causes):
         newest_s = max((cause.begins_s[-1] for cause in causes if cause.begins_s), default=up_since_s)
         settled_s = now_s if now_s - max(up_since_s, newest_s) >= SETTLED_S else settled_s
-    after = Starting(facts.boot_id, causes, up_since_s, settled_s)
+    after = Starting(causes, up_since_s, settled_s)
     active = [cause for cause in causes if _is_active(cause, settled_s, now_s, grace_s)]
     return after, bool(active), "; ".join(_words(cause, now_s) for cause in active)
-
-
-def _restored(state: tuple[object, ...] | None, facts: Facts) -> Starting:
-    """The state, from this process or by way of a file; a fresh one if it is another boot's, or time went back."""
-    if not state:
-        return Starting()
-    boot_id, causes, up_since_s, settled_s = state
-    kept = tuple(Cause(name, tuple(begins), devices, bool(is_on)) for name, begins, devices, is_on in causes)  # type: ignore[attr-defined]
-    latest_s = max((begin for cause in kept for begin in cause.begins_s), default=facts.monotonic_s)
-    if boot_id != facts.boot_id or latest_s > facts.monotonic_s:
-        return Starting()
-    return Starting(facts.boot_id, kept, up_since_s, settled_s)  # type: ignore[arg-type]
 
 
 def _causes(before: Starting, facts: Facts, grace_s: float) -> Iterator[Cause]:
@@ -133,8 +120,7 @@ def _up_since(before: Starting, facts: Facts) -> float | None:
     """Since when every expected link has been up; None if one is not, or nobody can say."""
     if not facts.all_up:
         return None
-    since_s = before.up_since_s
-    return since_s if since_s is not None and since_s <= facts.monotonic_s else facts.monotonic_s
+    return facts.monotonic_s if before.up_since_s is None else before.up_since_s
 
 
 def _words(cause: Cause, now_s: float) -> str:

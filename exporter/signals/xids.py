@@ -23,7 +23,7 @@ class _Seen(NamedTuple):
 
 def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
     """A finding while one came within the last hour. Those before the first pass are history."""
-    seen: _Seen | None = _Seen(*state) if state is not None else None
+    seen: _Seen | None = state
     before, now = asked.before, asked.now
     if before is not None:
         earlier = dict(before.items(Role.XIDS))
@@ -33,7 +33,7 @@ def _step(state: State, asked: Pass) -> tuple[State, Outcome]:
                 seen = _Seen(now.monotonic_s, f"Xid {xid} ({FATAL[xid]}) named this link")
     if seen is None or not 0 <= now.monotonic_s - seen.last_s < REMEMBERED_S:
         return None, NOTHING
-    return tuple(seen), Outcome(findings=(Finding(Why.XID, holds=True, evidence=seen.evidence),))
+    return seen, Outcome(findings=(Finding(Why.XID, holds=True, evidence=seen.evidence),))
 
 
 RULE = Rule(name="xids", needs=frozenset({Role.XIDS}), step=_step, reasons=(Why.XID,), fabrics=frozenset({"nvlink"}))

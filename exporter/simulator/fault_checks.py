@@ -15,9 +15,13 @@ from exporter.simulator.fault_kinds import DRIVERS, KINDS, SOURCES, Aim
 from exporter.simulator.faults import gpus, pci, ports
 from exporter.simulator.layout import COUNTERS, hw_counters
 from exporter.simulator.node_links import devices_of, gpu_number, links_of, matching, nearest, nvlink_place
+from exporter.simulator.pci_layout import AER_NAMES
 from exporter.simulator.port import Port
 from exporter.simulator.profiles import Profile
 from exporter.simulator.scenario import PlannedFault
+
+TIMES_MAX = 100_000
+"""Reports of one function, at most: each is a step of the scenario."""
 
 
 def problem_of(profile: Profile, fault: PlannedFault) -> str | None:
@@ -154,6 +158,13 @@ def _pcie(_profile: Profile, fault: PlannedFault) -> str | None:
     return None if not speed or pci.SPEED.fullmatch(speed) else f"a PCIe speed is written as 16.0 GT/s, not {shown(speed)}"
 
 
+def _aer(_profile: Profile, fault: PlannedFault) -> str | None:
+    known, name = AER_NAMES[fault.text_of("severity")], fault.text_of("error")
+    if fault.number_of("times", 1) > TIMES_MAX:
+        return f"times is at most {TIMES_MAX}"
+    return None if name in known else f"there is no {fault.text_of('severity')} error {shown(name)}{near(name, known)}"
+
+
 def _read_error(profile: Profile, fault: PlannedFault) -> str | None:
     if ("errno" in fault.values) == ("text" in fault.values):
         return "needs either errno or text"
@@ -202,6 +213,6 @@ def _nvml_error(profile: Profile, fault: PlannedFault) -> str | None:
 
 _OF_KIND: Mapping[str, Callable[[Profile, PlannedFault], str | None]] = {
     "down": _down, "flap": _flap, "rate": _rate, "width": _width, "counter_rate": _counter, "counter_set": _counter,
-    "counter_reset": _counter, "saturate": _saturate, "pcie": _pcie, "read_error": _read_error, "xid": _xid, "mig": _gpu,
+    "counter_reset": _counter, "saturate": _saturate, "pcie": _pcie, "aer": _aer, "read_error": _read_error, "xid": _xid, "mig": _gpu,
     "nvml_error": _nvml_error, "domain": _domain,
 }  # fmt: skip

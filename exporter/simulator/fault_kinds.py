@@ -53,6 +53,8 @@ _WIRES = _PORTS | _NVLINK | {"ethernet"}
 STATES = ("down", "polling", "disabled", "init", "sleep", "traffic_disabled")
 """How a link is down; `down` is the usual way of its fabric, the next three are an RDMA port's, the last two an NVLink's."""
 DOMAIN_WORDS = ("unhealthy", "in_progress", "not_started")
+SEVERITIES = ("correctable", "nonfatal", "fatal")
+"""Of errors that a PCIe function reports (AER)."""
 SOURCES = ("infiniband", "pcie", "ethernet", "nvlink", "kernel_log", "jobs")
 DRIVERS = ("mlx5_core", "nvidia")
 
@@ -78,6 +80,10 @@ KINDS: Mapping[str, Kind] = {
                   {"ratio": Key(Value.RATIO), "direction": Key(Value.TEXT, is_required=False, words=("receive", "transmit"))}, _ROCE),
     "pcie": Kind("the PCIe link trains slower or narrower, at both of its ends", Aim.LINK,
                  {"speed": Key(Value.TEXT, is_required=False), "width": Key(Value.COUNT, is_required=False)}, frozenset({"pcie"})),
+    "aer": Kind("the function at the link reports `count` errors more, so often (`times`), once `every`", Aim.LINK,
+                {"severity": Key(Value.TEXT, words=SEVERITIES), "error": Key(Value.TEXT), "count": Key(Value.COUNT),
+                 "times": Key(Value.COUNT, is_required=False), "every": Key(Value.DURATION, is_required=False)}, frozenset({"pcie"}),
+                lasts=False),
     "unplug": Kind("the device is gone; when it returns its counters start at 0", Aim.DEVICE),
     "read_error": Kind("files of the port refuse to be read, or say something else", Aim.LINK,
                        {"file": Key(Value.TEXT, is_required=False), "errno": Key(Value.TEXT, is_required=False),

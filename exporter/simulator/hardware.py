@@ -70,6 +70,12 @@ class ScenarioHardware:
         self._node.advance(to_s)
         self.proc.rewrite(UPTIME, uptime_text(to_s - self.around.booted_s))
 
+    def glance(self, to_s: float) -> None:
+        """The same as far as the byte counters of ports are concerned, where nothing else befalls the node until then; all other files say
+        what they said. For samplers that read nothing else many times a second."""
+        self._stage.now_s = to_s
+        self._node.life.glance(to_s)
+
     # The clock of the node (runtime/clock.py).
 
     def wall_s(self) -> float:

@@ -76,6 +76,14 @@ class LivingTree:
                     self._shown[path] = number
                     rewrite(path, b"%d\n" % number)
 
+    def glance(self, to_s: float) -> None:
+        """Bring the byte counters of ports to that time; all other files stay as they are until `advance`."""
+        self._at_s = to_s
+        for port in self.ports.values():
+            for path, content in port.bytes_at(to_s):
+                if path not in self._held:
+                    self.tree.rewrite(path, content)
+
     def hold(self, key: object, texts: Mapping[str, bytes]) -> None:
         """These files say this until `release` of the same key, whatever happens; of several the last one counts."""
         for path, text in texts.items():

@@ -4,7 +4,7 @@ Layout: torvalds/linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-bus-pci-de
 Knows no card's insides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import relpath
 
@@ -14,11 +14,13 @@ BRIDGE_CLASS = "0x060400"
 _BROADCOM, _INTEL = "0x1000", "0x8086"
 _SWITCH, _ROOT_PORT = "0xc030", "0x352a"
 
-_CORRECTABLE = ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF")
-_UNCORRECTABLE = (
+CORRECTABLE = ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF")
+UNCORRECTABLE = (
     "Undefined", "DLP", "SDES", "TLP", "FCP", "CmpltTO", "CmpltAbrt", "UnxCmplt", "RxOF", "MalfTLP", "ECRC", "UnsupReq", "ACSViol",
     "UncorrIntErr", "BlockedTLP", "AtomicOpBlocked", "TLPBlockedErr", "PoisonTLPBlocked",
 )  # fmt: skip
+AER_NAMES: Mapping[str, tuple[str, ...]] = {"correctable": CORRECTABLE, "nonfatal": UNCORRECTABLE, "fatal": UNCORRECTABLE}
+"""Severity → the kernel's names of errors, as aer_dev_SEVERITY lists them before their total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ def _function_entries(folder: str, numa_node: int, function: Card) -> Iterator[E
         "current_link_width": function.lanes,
         "max_link_speed": function.speed,
         "max_link_width": function.lanes,
-        "aer_dev_correctable": _statistics(_CORRECTABLE, "COR"),
-        "aer_dev_nonfatal": _statistics(_UNCORRECTABLE, "NONFATAL"),
-        "aer_dev_fatal": _statistics(_UNCORRECTABLE, "FATAL"),
+        "aer_dev_correctable": _statistics(CORRECTABLE, "COR"),
+        "aer_dev_nonfatal": _statistics(UNCORRECTABLE, "NONFATAL"),
+        "aer_dev_fatal": _statistics(UNCORRECTABLE, "FATAL"),
         "uevent": f"DRIVER={function.driver}\nPCI_SLOT_NAME={address}",
     }
     for name, text in texts.items():

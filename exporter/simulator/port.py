@@ -116,6 +116,18 @@ class Port:
                 yield path, b"%d\n" % number
         yield from self._said_anew(totals, now, meddled)
 
+    def bytes_at(self, elapsed_s: float) -> Iterator[tuple[str, bytes]]:
+        """The same of the two byte counters alone."""
+        totals = self._traffic.totals(elapsed_s)
+        for name, number in (("counters/port_xmit_data", totals.transmitted_bytes), ("counters/port_rcv_data", totals.received_bytes)):
+            path, shown = self._paths[name], number // BYTES_PER_IB_WORD
+            if name in self._book.names:
+                shown = self._book.value(name, shown, Moment(elapsed_s, totals.received_packets))
+            shown = min(shown, CLAMPS.get(name.removeprefix("counters/"), shown))
+            if self._shown[path] != shown:
+                self._shown[path] = shown
+                yield path, b"%d\n" % shown
+
     def forget(self, path: str) -> None:
         """Somebody else wrote that file: write it again at the next look."""
         if path in self._shown:

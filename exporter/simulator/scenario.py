@@ -57,9 +57,18 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Never:
+    """Of no link that the pattern names this signal may be seen at any time: a row of signals and its own labels, which may be patterns."""
+
+    link: str
+    signal: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """`node` names a profile. `burst_hz` is the burst sampler's rate, None if it is off. `silent`: links (patterns) that must raise
-    nothing. `reference` says what it was made after, `rules` which rules it is a test of."""
+    nothing, `never` signals that must not be seen. `ports` is what the node's configuration says under `expect.ports`. `reference` says
+    what it was made after, `rules` which rules it is a test of."""
 
     node: str
     duration_s: float
@@ -72,6 +81,10 @@ class Scenario:
     title: str = ""
     reference: str = ""
     rules: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    never: tuple[Never, ...] = ()
+    says: tuple[str, ...] = ()
+    """Words that must be in one of the remarks by which the monitor says that it cannot tell something."""
 
 
 def flows_of(scenario: Scenario, head_start_s: float) -> tuple[Flow, ...]:

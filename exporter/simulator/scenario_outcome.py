@@ -4,7 +4,7 @@ Knows statuses and reasons as words; who made the transitions is no concern of i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from exporter.model.health import Level
 from exporter.simulator.fault_kinds import KINDS, Aim
@@ -18,7 +18,7 @@ _QUIET = frozenset({OK, "unknown"})
 
 class Transition(NamedTuple):
     """One link's health became another: seconds since the scenario began, statuses in words, the reasons active since then and the evidence
-    of each."""
+    of each. `unknown`: why nothing can be said of the link; "" if something can."""
 
     t_s: float
     link: str
@@ -26,6 +26,7 @@ class Transition(NamedTuple):
     after: str
     reasons: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 class Sighting(NamedTuple):
@@ -35,6 +36,25 @@ class Sighting(NamedTuple):
     number: int
     link: str
     value: float
+
+
+class Unwanted(NamedTuple):
+    """A signal was seen of a link of which it must never be seen, for the first time: seconds since the scenario began, and the signal with
+    its labels, apart by blanks."""
+
+    t_s: float
+    link: str
+    signal: str
+
+
+class Remark(NamedTuple):
+    """The monitor says that it cannot tell something, and why: seconds since the scenario began, and its words."""
+
+    t_s: float
+    text: str
+
+
+Event: TypeAlias = Transition | Sighting | Unwanted | Remark
 
 
 class Met(NamedTuple):
@@ -47,27 +67,38 @@ class Met(NamedTuple):
 
 class Outcome(NamedTuple):
     """`met`: each link of each expectation. `broken`: links that should have been silent and were not. `raised`: every link that was worse
-    than ok at any time; those that no expectation and no fault concerns are `unexplained`."""
+    than ok at any time; those that no expectation and no fault concerns are `unexplained`. `unwanted`: links and the signals that should
+    not have been seen of them. `notes`: what the monitor said it could not tell; `unsaid`: what it should have
+    said so."""
 
     met: tuple[Met, ...]
     broken: tuple[str, ...]
     raised: tuple[str, ...]
     unexplained: tuple[str, ...]
+    unwanted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether the scenario's `expect` and `silent` held."""
-        return not self.broken and all(one.after_s is not None for one in self.met)
+        """Whether the scenario's `expect`, `silent`, `never` and `says` held."""
+        return not self.broken and not self.unwanted and not self.unsaid and all(one.after_s is not None for one in self.met)
 
 
-def outcome_of(scenario: Scenario, events: Sequence[Transition | Sighting]) -> Outcome:
+def outcome_of(scenario: Scenario, events: Sequence[Event]) -> Outcome:
     """What came of it. Events are in the order of time."""
     profile = profile_named(scenario.node)
     by_link: dict[str, list[Transition]] = {}
     seen_s: dict[tuple[int, str], float] = {}
+    unwanted: list[str] = []
+    notes: list[str] = []
     for event in events:
         if isinstance(event, Sighting):
             seen_s[event.number, event.link] = event.t_s
+        elif isinstance(event, Unwanted):
+            unwanted.append(f"{event.link} {event.signal}")
+        elif isinstance(event, Remark):
+            notes.append(event.text)
         else:
             by_link.setdefault(event.link, []).append(event)
     met: list[Met] = []
@@ -81,7 +112,8 @@ def outcome_of(scenario: Scenario, events: Sequence[Transition | Sighting]) -> O
     silent = {str(link) for pattern in scenario.silent for link in matching(profile, pattern)}
     explained = {str(link) for pattern in _concerned(scenario) for link in matching(profile, pattern)}
     return Outcome(tuple(met), tuple(link for link in raised if link in silent), tuple(raised),
-                   tuple(link for link in raised if link not in explained))  # fmt: skip
+                   tuple(link for link in raised if link not in explained), tuple(unwanted), tuple(notes),
+                   tuple(words for words in scenario.says if not any(words in note for note in notes)))  # fmt: skip
 
 
 def _is_loud(transition: Transition) -> bool:
@@ -146,6 +178,7 @@ def summary_of(scenario: Scenario, outcome: Outcome, transitions: int) -> Mappin
         "after_s": {f"{one.link} {words_of(scenario.expect[one.number])}": round(one.after_s, 3)
                     for one in outcome.met if one.after_s is not None},
         "slowest_s": round(max(times), 3) if times else None,
-        "broken_silence": list(outcome.broken), "raised": list(outcome.raised), "unexplained": list(outcome.unexplained),
-        "transitions": transitions,
+        "broken_silence": list(outcome.broken), "unwanted": list(outcome.unwanted), "raised": list(outcome.raised),
+        "unexplained": list(outcome.unexplained),
+        "notes": list(outcome.notes), "unsaid": list(outcome.unsaid), "transitions": transitions,
     }  # fmt: skip

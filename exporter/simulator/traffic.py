@@ -5,7 +5,10 @@ step on all rails, both ways) and writes a checkpoint to storage now and then; l
 """
 
 import zlib
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf, isinf
 
 from exporter.simulator.hcas import Hca, Use
@@ -103,21 +106,19 @@ class PortTraffic:
 
     def __init__(self, hca: Hca, flows: tuple[Flow, ...], seed: int) -> None:
         courses = [(flow, _FlowCourse(flow, hca, seed)) for flow in flows if flow.use is hca.use]
-        self._sending = [course for flow, course in courses if flow.transmits]
-        self._receiving = [course for flow, course in courses if not flow.transmits]
+        self._sending = _Courses(course for flow, course in courses if flow.transmits)
+        self._receiving = _Courses(course for flow, course in courses if not flow.transmits)
         self._is_ethernet = hca.link_layer == "Ethernet"
         self._symbol_key = key_of(seed, hca.name, "symbol")
 
     def sent(self, elapsed_s: float) -> int:
         """Bytes sent after that time. Raises ValueError for a negative time."""
-        now_ns = nanoseconds(elapsed_s)
-        return sum([course.bytes(now_ns) for course in self._sending])
+        return self._sending.bytes(nanoseconds(elapsed_s))
 
     def totals(self, elapsed_s: float) -> PortTotals:
         """All totals after that time, resolved to nanoseconds. Raises ValueError for a negative time."""
         now_ns = nanoseconds(elapsed_s)
-        sent = sum([course.bytes(now_ns) for course in self._sending])
-        received = sum([course.bytes(now_ns) for course in self._receiving])
+        sent, received = self._sending.bytes(now_ns), self._receiving.bytes(now_ns)
         multicast = now_ns // MULTICAST_EVERY_NS
         data_out, data_in = sent // PACKET_BYTES, received // PACKET_BYTES
         marked = data_out // PACKETS_PER_ECN_MARK if self._is_ethernet else 0
@@ -148,10 +149,32 @@ def nanoseconds(elapsed_s: float) -> int:
     return round(elapsed_s * NS_PER_S)
 
 
-class _FlowCourse:
-    """One flow of one port along time."""
+class _Courses:
+    """All flows of one direction: those that are over are summed up once, those to come are not asked. A day has dozens."""
 
-    __slots__ = ("_begin_ns", "_bursts", "_first_ns", "_keys", "_last_ns", "_missed", "_period_ns", "_rate", "_share")
+    __slots__ = ("_courses", "_over", "_over_ns")
+
+    def __init__(self, courses: Iterable["_FlowCourse"]) -> None:
+        self._courses = sorted(courses, key=lambda course: course.first_ns)
+        self._over_ns = list(accumulate((inf if course.last_ns is None else course.last_ns for course in self._courses), max))
+        """When the first so many are over."""
+        self._over = list(accumulate((course.whole() for course in self._courses), initial=0))
+
+    def bytes(self, now_ns: int) -> int:
+        """Of all of them."""
+        over = bisect_right(self._over_ns, now_ns)
+        total = self._over[over]
+        for course in self._courses[over:]:
+            if course.first_ns >= now_ns:
+                break
+            total += course.bytes(now_ns)
+        return total
+
+
+class _FlowCourse:
+    """One flow of one port along time, from `first_ns` to `last_ns` (None: without end)."""
+
+    __slots__ = ("_begin_ns", "_bursts", "_keys", "_missed", "_period_ns", "_rate", "_share", "first_ns", "last_ns")
 
     def __init__(self, flow: Flow, hca: Hca, seed: int) -> None:
         bursts = flow.bursts
@@ -159,16 +182,20 @@ class _FlowCourse:
         self._rate = int(bursts.load * hca.line_bytes_per_s)
         self._share = int(self._rate * bursts.busy_s)
         self._keys = key_of(seed, "", flow.name), key_of(seed, hca.name, flow.name)
-        self._first_ns = nanoseconds(flow.begins_s)
-        self._last_ns = None if isinf(flow.ends_s) else nanoseconds(flow.ends_s)
+        self.first_ns = nanoseconds(flow.begins_s)
+        self.last_ns = None if isinf(flow.ends_s) else nanoseconds(flow.ends_s)
         self._bursts = (-1, 0, 0)
-        self._missed = self._carried(self._first_ns) if self._first_ns else 0
+        self._missed = self._carried(self.first_ns) if self.first_ns else 0
 
     def bytes(self, now_ns: int) -> int:
         """Bytes of all whole bursts so far and of the one under way, within the flow's time."""
-        if now_ns <= self._first_ns:
+        if now_ns <= self.first_ns:
             return 0
-        return self._carried(now_ns if self._last_ns is None else min(now_ns, self._last_ns)) - self._missed
+        return self._carried(now_ns if self.last_ns is None else min(now_ns, self.last_ns)) - self._missed
+
+    def whole(self) -> int:
+        """Bytes of all of its time; 0 for one without end, which is never over."""
+        return 0 if self.last_ns is None else self.bytes(self.last_ns)
 
     def _carried(self, now_ns: int) -> int:
         index, phase_ns = divmod(now_ns, self._period_ns)

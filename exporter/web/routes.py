@@ -14,10 +14,12 @@ log = logging.getLogger("fabric_exporter.web")
 
 HEALTHY_PATH = "/-/healthy"
 READY_PATH = "/-/ready"
+EVENTS_PATH = "/api/v1/events"
 QUERY_FIELDS_MAX = 128
 """Twice what one list of `collect[]` or `name[]` may hold; more is a flood, not a selection."""
 ERROR_TEXT_MAX = 300
 
+_JSON = ("content-type", "application/json")
 _TEXT = ("content-type", "text/plain; charset=utf-8")
 NOSNIFF = ("x-content-type-options", "nosniff")
 NO_STORE = ("cache-control", "no-store")
@@ -55,6 +57,10 @@ class Page(Protocol):
 MetricsPage = Callable[[Mapping[str, Sequence[str]], str, str], Page]
 """(query, Accept, Accept-Encoding) → page. Raises ValueError, whose text is one line, for a query that cannot be answered."""
 
+JsonPage = Callable[[Mapping[str, Sequence[str]]], bytes]
+"""query → a JSON document. From memory, as it is called on the loop. Raises ValueError, whose text is one line, for a query that cannot be
+answered."""
+
 Check = Callable[[], tuple[bool, str]]
 """() → (is it so, one line why)."""
 
@@ -91,9 +97,11 @@ class Routes:
 
     @classmethod
     def of(cls, *, metrics: MetricsPage, healthy: Check, ready: Check, landing: Callable[[], bytes],
-           telemetry_path: str = "/metrics") -> "Routes":  # fmt: skip
+           telemetry_path: str = "/metrics", events: JsonPage | None = None) -> "Routes":  # fmt: skip
         """All paths of the exporter. Raises ValueError for a telemetry path that is no path or is taken."""
         checks = _check_routes(healthy, ready)
+        if events is not None:
+            checks = {EVENTS_PATH: lambda request: _json(request, events), **checks}
         if not telemetry_path.startswith("/") or telemetry_path in checks:
             raise ValueError(f"telemetry path {telemetry_path!r} must start with / and be none of {', '.join(checks)}")
         page = {"/": lambda _request: respond(HTTPStatus.OK, _HTML_HEADERS, landing())}
@@ -133,11 +141,24 @@ def _check(request: Request, check: Check) -> Response:
     return line(HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, why, request)
 
 
+def _json(request: Request, page: JsonPage) -> Response:
+    """The document, or 400 with the ValueError's text where the query is at fault."""
+    try:
+        body = page(_query_of(request))
+    except ValueError as error:
+        return line(HTTPStatus.BAD_REQUEST, str(error), request)
+    return respond(HTTPStatus.OK, (_JSON, NOSNIFF, NO_STORE), body)
+
+
+def _query_of(request: Request) -> Mapping[str, Sequence[str]]:
+    """Its fields, decoded. Raises ValueError for a flood of them."""
+    return parse_qs(request.query, keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX) if request.query else {}
+
+
 def _metrics(request: Request, metrics: MetricsPage) -> Response:
     """The page, or 400 with the ValueError's text where the query is at fault."""
     try:
-        query = parse_qs(request.query, keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX) if request.query else {}
-        page = metrics(query, request.accept, request.accept_encoding)
+        page = metrics(_query_of(request), request.accept, request.accept_encoding)
     except ValueError as error:
         return line(HTTPStatus.BAD_REQUEST, str(error), request)
     headers: tuple[tuple[str, str], ...] = (("content-type", page.content_type), ("vary", "accept, accept-encoding"))

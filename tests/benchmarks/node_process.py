@@ -1,4 +1,4 @@
-"""P2's process: `python -m tests.benchmarks.node_process ROOT --seconds N --normal S --pcie S` runs a whole node at 1 Hz as the
+"""P2's process: `python -m tests.benchmarks.node_process ROOT --seconds N --normal S --pcie S [--bursts S]`: a whole node at 1 Hz as the
 daemon does, but without HTTP.
 
 Sampler and its watch, Crew, InfiniBand and PCIe from files, NVLink from a real NVML child over whatever library the environment names,
@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
-from exporter.cli.compose import sources_of, this_machine
+from exporter.cli.compose import bursts_of, sources_of, this_machine
 from exporter.cli.gpus import ChildGpus
 from exporter.cli.health import health_of
 from exporter.cli.memory import KeptMemory, kept
 from exporter.config.schema import Config, Jobs, State
-from exporter.config.source_options import Ethernet, GpuDirect, Infiniband, KernelLog, Nvlink, Pcie, Sources
+from exporter.config.source_options import Bursts, Ethernet, GpuDirect, Infiniband, KernelLog, Nvlink, Pcie, Sources
 from exporter.model.entity import Link
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, FixedValues, Reading, Scene, Snapshot, SourceStatus
@@ -54,15 +54,17 @@ class Metered:
         return shown
 
 
-def config_of(root: str, normal_s: float, pcie_s: float, state_dir: str) -> Config:
-    """FAST each second, NORMAL each `normal_s`, of PCIe each `pcie_s`. Off is what would read this machine instead of the tree: its
+def config_of(root: str, normal_s: float, pcie_s: float, bursts_s: float, state_dir: str) -> Config:
+    """FAST each second, NORMAL each `normal_s`, of PCIe each `pcie_s`, bursts each `bursts_s` (0: not at all). Off is what
+    would read this machine instead of the tree: its
     interfaces through ethtool, its kernel log, its modules, its processes."""
     sources = Sources(
         sysfs_root=root,
         infiniband=Infiniband(fast_interval_s=INTERVAL_S, normal_interval_s=normal_s, slow_interval_s=SLOW_S),
         nvlink=Nvlink(fast_interval_s=INTERVAL_S, normal_interval_s=normal_s, slow_interval_s=SLOW_S),
         pcie=Pcie(normal_interval_s=pcie_s, slow_interval_s=SLOW_S),
-        ethernet=Ethernet(enabled=False), kernel_log=KernelLog(enabled=False), gpudirect=GpuDirect(enabled=False),
+        bursts=Bursts(enabled=bursts_s > 0, interval_s=bursts_s or 0.1), ethernet=Ethernet(enabled=False),
+        kernel_log=KernelLog(enabled=False), gpudirect=GpuDirect(enabled=False),
     )  # fmt: skip
     return Config(state=State(dir=state_dir), sources=sources, jobs=Jobs(enabled=False))
 
@@ -74,9 +76,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--normal", type=float, required=True)
     parser.add_argument("--pcie", type=float, required=True)
+    parser.add_argument("--bursts", type=float, default=0.0)
     args = parser.parse_args()
     with folder_in_memory() as state_dir:
-        print(json.dumps(spent(config_of(args.root, args.normal, args.pcie, state_dir), args.seconds)))
+        print(json.dumps(spent(config_of(args.root, args.normal, args.pcie, args.bursts, state_dir), args.seconds)))
 
 
 def spent(config: Config, seconds: float) -> dict[str, object]:
@@ -86,8 +89,11 @@ def spent(config: Config, seconds: float) -> dict[str, object]:
     gpus, crew, memory = ChildGpus(clock), Crew(clock, caller_reads=True), kept(open_state_dir(config.state.dir))
     machine = this_machine(config, real_files(config.sources.sysfs_root), gpus, clock.monotonic_s())
     rules = Metered(health_of(config, memory.memory, machine.boot).observe)
-    sampler = Sampler(sources_of(config, machine, memory.memory), clock, crew, board, lambda: _settled(memory), rules)
+    bursts = bursts_of(config, clock)
+    sampler = Sampler(sources_of(config, machine, memory.memory, bursts), clock, crew, board, lambda: _settled(memory), rules)
     sampler.start()
+    if bursts is not None:
+        bursts.start()
     time.sleep(WARM_UP_S)
     gc.collect()
     gc.freeze()  # as the daemon does
@@ -100,6 +106,8 @@ def spent(config: Config, seconds: float) -> dict[str, object]:
     time.sleep(seconds)
     elapsed_s, all_s, child_s = time.monotonic() - began_s, time.process_time() - all_s, cpu_s(children[0]) - child_s
     rules_s, scene = tuple(rules.cpu_s), board.current(clock.monotonic_s())
+    if bursts is not None:
+        bursts.stop()
     sampler.stop()
     crew.stop()
     gpus.close()
@@ -117,7 +125,8 @@ def looked_at(scene: Scene) -> dict[str, object]:
     judged = [reading.entity for reading in scene.snapshots[FEED].readings if isinstance(reading.entity, Link)]
     return {"numbers": numbers, "links": len(judged), "oldest_s": oldest_s,
             "faults": {one.source: sum(one.faults.values()) for one in scene.sources},
-            "devices": {one.source: one.devices for one in scene.sources}}  # fmt: skip
+            "devices": {one.source: one.devices for one in scene.sources},
+            "bursts": sum(len(one.readings) for one in fresh if one.feed.source == "bursts")}  # fmt: skip
 
 
 def decode_s(scene: Scene, cadences: Sequence[Cadence]) -> float:

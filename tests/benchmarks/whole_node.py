@@ -31,12 +31,13 @@ LIMIT_PERCENT, RULES_LIMIT_MS = 1.0, 6.0
 
 
 class Pace(NamedTuple):
-    """How often NORMAL counters of NVLinks and HCAs are read, and how often PCIe links (FAST is each second); whether the target is about
-    it."""
+    """How often NORMAL counters of NVLinks and HCAs are read, and how often PCIe links (FAST is each second), and bursts (0: not at all);
+    whether the target is about it."""
 
     name: str
     normal_s: float
     pcie_s: float
+    bursts_s: float = 0.0
     is_judged: bool = False
 
 
@@ -44,7 +45,10 @@ PACES = (
     Pace("all each second", 1.0, 1.0, is_judged=True),
     Pace("PCIe each 15 s", 1.0, 15.0, is_judged=True),
     Pace("errors and PCIe each 15 s", 15.0, 15.0),
+    Pace("PCIe each 15 s, bursts at 10 Hz", 1.0, 15.0, 0.1),
 )
+PLAIN, WITH_BURSTS = PACES[1], PACES[3]
+BURSTS_LIMIT_PERCENT = 1.0
 Told = Mapping[str, Any]
 """What node_process.py prints."""
 _LIBRARY = """
@@ -107,6 +111,11 @@ def measure(rounds: int) -> Iterator[Figure]:
                 found.append(spent)
     for pace, found in told.items():
         yield from _figures(pace, found, library)
+    if WITH_BURSTS in told:
+        plain, sampled = ([_whole(one) for one in told[pace]] for pace in (PLAIN, WITH_BURSTS))
+        more = statistics.median([with_bursts - without for with_bursts, without in zip(sampled, plain, strict=True)])
+        yield Figure("P2", "burst sampler: 10 HCAs at 10 Hz, folded, on top of that", more * 100, BURSTS_LIMIT_PERCENT, "without it",
+                     f"{ms(more)} a second", "%")  # fmt: skip
 
 
 def _figures(pace: Pace, told: Sequence[Told], library: Library) -> Iterator[Figure]:
@@ -134,6 +143,11 @@ def _figures(pace: Pace, told: Sequence[Told], library: Library) -> Iterator[Fig
     yield Figure("P2", what, middle_s * 1e3, limit, f"longest {ms(longest_s)}", ms(middle_s), "ms")
 
 
+def _whole(told: Told) -> float:
+    """CPU seconds of all processes a second, the driver's library included."""
+    return float((told["daemon_s"] + told["child_s"]) / told["elapsed_s"])
+
+
 def _each_second(told: Told, what: str) -> float:
     spent = told[what]
     total_s: float = sum(spent) if isinstance(spent, list) else spent
@@ -143,7 +157,7 @@ def _each_second(told: Told, what: str) -> float:
 def run(driver: FakeDriver, tree: DiskNode, now_s: float, root: str, pace: Pace) -> tuple[Told, float]:
     """What node_process.py told, and the node's age by then: its traffic goes on meanwhile. Raises RuntimeError if it failed, or something
     could not be read: what is not read costs nothing."""
-    beats = ["--normal", str(pace.normal_s), "--pcie", str(pace.pcie_s)]
+    beats = ["--normal", str(pace.normal_s), "--pcie", str(pace.pcie_s), "--bursts", str(pace.bursts_s)]
     command = [sys.executable, "-m", "tests.benchmarks.node_process", root, "--seconds", str(SECONDS), *beats]
     environment = {**os.environ, **without_log(driver)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=REPOSITORY, text=True) as process:
@@ -157,6 +171,8 @@ def run(driver: FakeDriver, tree: DiskNode, now_s: float, root: str, pace: Pace)
         raise RuntimeError(f"the node ended with status {process.returncode}")
     told: Told = json.loads(answer)
     check(told, SECONDS)
+    if bool(told["bursts"]) != bool(pace.bursts_s):
+        raise RuntimeError(f"bursts of {told['bursts']} ports were told")
     return told, now_s
 
 

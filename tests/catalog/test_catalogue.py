@@ -7,7 +7,7 @@ import pytest
 
 from exporter.catalog import CATALOGUE, catalogue
 from exporter.catalog.infiniband import CLAMPS, CLAMPS_32, PORT_COUNTERS, RATE, STATE
-from exporter.model.metric import ENTITY_LABELS, RESERVED_LABELS, Kind, Metric, Unit
+from exporter.model.metric import BUCKET, ENTITY_LABELS, RESERVED_LABELS, Kind, Metric, Unit
 
 ROWS = list(CATALOGUE.values())
 row_of = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
@@ -61,7 +61,8 @@ def test_entity_labels_come_first(row: Metric) -> None:
     entity = tuple(label for label in row.labels if label in ENTITY_LABELS and "device" in row.labels)
 
     assert row.labels[: len(entity)] == entity
-    assert row.labels[len(entity) :] == row.own_labels
+    part = (BUCKET,) if row.kind is Kind.HISTOGRAM else ()
+    assert (*row.labels[len(entity) :], *part) == row.own_labels
 
 
 @row_of

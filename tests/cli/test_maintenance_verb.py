@@ -56,7 +56,7 @@ def test_it_begins_and_ends(file: MaintenanceFile) -> None:
     """With reason and end, as the file then says."""
     begun = switched_on(file, {"for": "2h", "reason": " swap\n optics "}, NOW_S)
     meanwhile = file.at(NOW_S)
-    ended = switched_off(file)
+    ended = switched_off(file, NOW_S)
 
     assert (begun, ended) == ((True, "maintenance is on for 2h"), (True, "maintenance is off"))
     assert meanwhile == Maintenance(is_active=True, reason="file: swap optics", until_wall_s=NOW_S + 7200)
@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_written_is_refused_with_its_path(tmp_path: Path) 
     (tmp_path / "taken").write_text("")
     file = MaintenanceFile(f"{tmp_path}/taken/maintenance")
 
-    answers = [switched_on(file, {}, NOW_S), switched_off(file)]
+    answers = [switched_on(file, {}, NOW_S), switched_off(file, NOW_S)]
 
     assert [answer.ok for answer in answers] == [False, False]
     assert all(f"cannot write {file.path}: Not a directory; see state.dir" in answer.text for answer in answers)

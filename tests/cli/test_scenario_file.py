@@ -11,7 +11,7 @@ from exporter.cli.scenario_file import read_scenario, scenario_of
 from exporter.config.mistake import ConfigError
 from exporter.simulator.fault_kinds import KINDS
 from exporter.simulator.hcas import Use
-from exporter.simulator.scenario import Expected, PlannedFault, flows_of
+from exporter.simulator.scenario import Expected, Never, PlannedFault, flows_of
 
 HEAD = "node: hgx-h100\nduration: 2h\n"
 FULL = """\
@@ -35,6 +35,15 @@ expect:
   - {link: "infiniband/mlx5_3/1", status: ok, at: 50m, within: 15m}
 silent: ["nvlink/gpu0/*"]
 """
+
+
+def test_a_signal_may_be_forbidden_and_ports_configured() -> None:
+    """Labels of a forbidden signal may be patterns; ports are as `expect.ports` has them."""
+    text = HEAD + 'never: [{link: "roce/*", signal: "congestion_class *"}]\nports: [mlx5_8=ethernet, "mlx5_[0-7]=400Gb/s,x4"]\n'
+    found = scenario_of(text, "s.yaml")
+
+    assert found.never == (Never("roce/*", ("signal_congestion_class", "*")),)
+    assert found.ports == ("mlx5_8=ethernet", "mlx5_[0-7]=400Gb/s,x4")
 
 
 def test_every_key_is_read() -> None:
@@ -144,6 +153,14 @@ def _of_fault(fault: str) -> str:
          "expect[0].signal: is written as utilization_ratio DIRECTION (s.yaml:3)"),
         (HEAD + "expect: [{link: roce/mlx5_8/1, signal: flaps, at_least: -1, within: 1m}]\n",
          'expect[0].at_least: expected a number that is not negative, got "-1" (s.yaml:3)'),
+        (HEAD + "never: [{link: roce/mlx5_8/1, signal: congestion}]\n",
+         'never[0].signal: there is no signal "congestion"; did you mean congestion_ratio? (s.yaml:3)'),
+        (HEAD + "never: [{link: roce/mlx5_8/1, signal: congestion_class}]\n",
+         "never[0].signal: is written as congestion_class CLASS (s.yaml:3)"),
+        (HEAD + "never: [{link: roce/mlx5_8/1}]\n", "never[0]: needs signal (s.yaml:3)"),
+        (HEAD + "ports: [mlx5_8=etherne]\n",
+         ("ports[0]: expected PATTERN=RATE,LANES, PATTERN=ethernet (or infiniband) or PATTERN=off, as in mlx5_.*=400Gb/s,x4, "
+          'mlx5_8=ethernet or mlx5_9=off, got "mlx5_8=etherne" (s.yaml:3)')),
         (HEAD + "expect: [{link: roce/mlx5_8/1, signal: flaps, status: ok, within: 1m}]\n",
          "expect[0].status: unknown key; known: at, at_least, link, signal, within (s.yaml:3)"),
     ],
@@ -194,6 +211,10 @@ def test_a_mistake_is_one_line_with_its_place(text: str, complaint: str) -> None
         ("at: 5m, kind: pcie, link: pcie/gpu0/upstream", "faults[0]: needs speed, width or both (s.yaml:4)"),
         ("at: 5m, kind: pcie, link: pcie/gpu0/upstream, speed: gen3",
          'faults[0]: a PCIe speed is written as 16.0 GT/s, not "gen3" (s.yaml:4)'),
+        ("at: 5m, kind: aer, link: pcie/gpu0/upstream, severity: fatal, error: BadTLP, count: 1",
+         'faults[0]: there is no fatal error "BadTLP"; did you mean TLP? (s.yaml:4)'),
+        ("at: 5m, kind: aer, link: pcie/gpu0/upstream, severity: correctable, error: BadTLP, count: 1, times: 100001",
+         "faults[0]: times is at most 100000 (s.yaml:4)"),
         ("at: 5m, kind: unplug, device: gpu9", 'faults[0]: there is no device "gpu9"; did you mean gpu7? (s.yaml:4)'),
         ("at: 5m, kind: mig, device: mlx5_0", 'faults[0]: "mlx5_0" is no GPU of hgx-h100 (s.yaml:4)'),
         ("at: 5m, kind: xid, device: gpu0, xid: 74, port: 99", "faults[0]: no link of hgx-h100 is called nvlink/gpu0/99 (s.yaml:4)"),

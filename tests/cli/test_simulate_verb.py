@@ -54,6 +54,7 @@ class StandIn:
         StandIn.lives += 1
         StandIn.boots = (*StandIn.boots, boot)
         self.changes: Sequence[tuple[Verdict, Verdict]] = ()
+        self.notes: Sequence[str] = ()
         self.statuses: Sequence[SourceStatus] = ()
         self._levels: dict[Link, Level] = {}
         self.walls: list[float] = []
@@ -104,8 +105,8 @@ def test_transitions_and_a_summary_are_json_lines(capsys: pytest.CaptureFixture[
     ]  # fmt: skip
     assert last == {"summary": {
         "node": "no-gpu-ib", "seed": 3, "duration_s": 600.0, "holds": True, "expected": 1, "met": 1, "missed": [],
-        "after_s": {"infiniband/mlx5_0/1 degraded": 0.0}, "slowest_s": 0.0, "broken_silence": [], "raised": ["infiniband/mlx5_0/1"],
-        "unexplained": [], "transitions": 2,
+        "after_s": {"infiniband/mlx5_0/1 degraded": 0.0}, "slowest_s": 0.0, "broken_silence": [], "unwanted": [],
+        "raised": ["infiniband/mlx5_0/1"], "unexplained": [], "notes": [], "unsaid": [], "transitions": 2,
     }}  # fmt: skip
 
 

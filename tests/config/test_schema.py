@@ -42,7 +42,8 @@ def test_durations_drop_their_unit_in_yaml() -> None:
 def test_sections_hold_their_names_in_order() -> None:
     """The top of the file."""
     assert names_in("") == (
-        *("web", "control", "state", "sources", "expect", "topology", "signals", "jobs", "exposition", "logging", "simulate"),
+        *("web", "control", "state", "sources", "expect", "topology", "signals", "maintenance", "jobs"),
+        *("exposition", "logging", "simulate"),
     )
     assert "sources.infiniband" in SECTIONS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from exporter.cli.simulate import RULE_NAMES
 from exporter.config.mistake import ConfigError
-from tests.detection.figures import Figure, complaints, figures_of, is_whole
+from tests.detection.figures import Figure, complaints, figures_of, is_whole, library_size
 from tests.detection.library import Entry, by_rule, labelled, read, scenario_files, unknown_labels
 from tests.detection.playing import JOBS, Played, Task, play_all, reseeded
 
@@ -33,20 +33,20 @@ def main(argv: Sequence[str]) -> int:
     if args.each_rule:
         return each_rule(entries, args.jobs)
     if not args.without:
-        return everything(entries, args.jobs)
+        return everything(entries, args.jobs, is_library=not args.files)
     if args.without not in RULE_NAMES:
         print(f"--without: there is no rule {args.without}; known: {', '.join(sorted(RULE_NAMES))}", file=sys.stderr)
         return USAGE
     return without(entries, args.without, args.jobs)
 
 
-def everything(entries: Sequence[Entry], jobs: int) -> int:
-    """All scenarios with all rules; whether the targets are reached."""
+def everything(entries: Sequence[Entry], jobs: int, *, is_library: bool) -> int:
+    """All scenarios with all rules; whether the targets are reached. Of the whole library its size counts too."""
     plays: list[Played] = []
     for played in play_all([Task(entry) for entry in entries], jobs):
         plays.append(played)
         print(line(played), flush=True)
-    figures = figures_of(plays)
+    figures = (*((library_size(plays),) if is_library else ()), *figures_of(plays))
     virtual_h = sum(played.scenario.duration_s for played in plays) / 3600
     print(f"\n{len(plays)} scenarios, {virtual_h:.1f} h of virtual time\n{table(figures)}")
     return OK if all(figure.passed for figure in figures) else MISSED

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.model.expected_ports import NOTHING, ExpectedPort, PortSpeed, best, expected_port, expected_speed, is_expected_up
+from exporter.model.expected_ports import (
+    NOTHING,
+    ExpectedPort,
+    LinkLayer,
+    PortSpeed,
+    best,
+    expected_layer,
+    expected_port,
+    expected_speed,
+    is_expected_up,
+)
 
 GBIT = 125_000_000
 NDR, HALF, HDR = PortSpeed(400 * GBIT, 4, 100 * GBIT), PortSpeed(200 * GBIT, 2, 100 * GBIT), PortSpeed(200 * GBIT, 4, 50 * GBIT)
@@ -18,23 +28,28 @@ NDR, HALF, HDR = PortSpeed(400 * GBIT, 4, 100 * GBIT), PortSpeed(200 * GBIT, 2, 
         ("mlx5_8=100Gb/s", ("mlx5_8", ExpectedPort(speed=PortSpeed(100 * GBIT)))),
         ("mlx5_9=off", ("mlx5_9", ExpectedPort(is_up=False))),
         ("a=b=off", ("a=b", ExpectedPort(is_up=False))),
+        ("mlx5_8=ethernet", ("mlx5_8", ExpectedPort(None, layer=LinkLayer.ETHERNET))),
+        ("mlx5_8=infiniband,400Gb/s,x4", ("mlx5_8", ExpectedPort(speed=NDR, layer=LinkLayer.INFINIBAND))),
+        ("mlx5_8=ethernet,x4", ("mlx5_8", ExpectedPort(speed=PortSpeed(lanes=4), layer=LinkLayer.ETHERNET))),
     ],
 )
 def test_an_expectation_is_a_pattern_and_what_it_should_be(text: str, expected: tuple[str, ExpectedPort]) -> None:
-    """Rate, lanes, both, or off."""
+    """Rate, lanes, both, or off; a link layer before these or alone, and then nothing of up or down."""
     assert expected_port(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "mlx5_0", "mlx5_0=", "=off", "mlx5_0=400", "mlx5_0=400Gb/s,", "mlx5_0=,x4", "mlx5_0=400Gb/sx4",
                                   "mlx5_0=x4,400Gb/s", "mlx5_0=off,x4", "mlx5_0=Off", "mlx5_0=4000000Gb/s", "mlx5_0=x400", "mlx5_0=x0",
-                                  "mlx5_0=0Gb/s", "mlx5_0=400Gb/s,x4\n"])  # fmt: skip
+                                  "mlx5_0=0Gb/s", "mlx5_0=400Gb/s,x4\n", "mlx5_0=Ethernet", "mlx5_0=ethernet,", "mlx5_0=ethernet,off",
+                                  "mlx5_0=x4,ethernet", "mlx5_0=ethernet400Gb/s", "mlx5_0=ethernet,infiniband",
+                                  "mlx5_0=ethernetx4"])  # fmt: skip
 def test_a_text_that_is_no_expectation_is_refused_in_one_line(text: str) -> None:
     """With what was expected and what was given."""
-    with pytest.raises(ValueError, match=r"^expected PATTERN=RATE,LANES or PATTERN=off, as in .*, got \".*\"$"):
+    with pytest.raises(ValueError, match=r"^expected PATTERN=RATE,LANES, PATTERN=ethernet .* or PATTERN=off, as in .*, got \".*\"$"):
         expected_port(text)
 
 
-@given(st.text(max_size=40) | st.from_regex(r"mlx5_.{0,4}=(off|[0-9]{0,6}(Gb/s)?,?x?[0-9]{0,3})"))
+@given(st.text(max_size=40) | st.from_regex(r"mlx5_.{0,4}=(off|(ethernet)?,?[0-9]{0,6}(Gb/s)?,?x?[0-9]{0,3})"))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing else comes out."""
     try:
@@ -43,7 +58,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         pattern, expected = str(error), ExpectedPort(is_up=False)
 
     assert pattern.strip()
-    assert expected.is_up is (expected.speed != NOTHING)
+    assert expected.is_up is (True if expected.speed != NOTHING else None if expected.layer is not None else False)
 
 
 def test_the_best_of_each_figure_counts() -> None:
@@ -89,3 +104,14 @@ def test_a_port_should_be_up_as_configured_or_if_it_ever_was(name: str, was_up: 
     configured = {"mlx5_8": ExpectedPort(speed=NDR), "mlx5_9": ExpectedPort(is_up=False)}
 
     assert is_expected_up(name, was_up, configured) is expected
+
+
+def test_the_first_pattern_that_names_a_link_layer_counts() -> None:
+    """Whatever other patterns say of the port's speed; and one that names nothing else says nothing of up or down."""
+    configured = {"mlx5_.": ExpectedPort(speed=NDR), "mlx5_8": ExpectedPort(None, layer=LinkLayer.ETHERNET),
+                  "mlx5_[0-9]+": ExpectedPort(None, layer=LinkLayer.INFINIBAND)}  # fmt: skip
+
+    assert expected_layer("mlx5_8", configured) is LinkLayer.ETHERNET
+    assert expected_layer("mlx5_10", configured) is LinkLayer.INFINIBAND
+    assert expected_layer("eno1", configured) is None
+    assert (is_expected_up("mlx5_8", False, configured), is_expected_up("mlx5_10", False, configured)) == (True, None)  # noqa: FBT003  # facts

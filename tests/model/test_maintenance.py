@@ -70,11 +70,24 @@ def test_other_states_of_a_slurm_node_are_not(state: str) -> None:
     assert of_slurm(state, "anything") is None
 
 
-@pytest.mark.parametrize("reason", ["Prolog error", "batch job complete failure [root@2026-03-01]", "fabric-exporter check: mlx5_3 failed"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Prolog error", "batch job complete failure [root@2026-03-01]", "fabric-exporter: mlx5_3 failed",
+        "gres/gpu count reported lower than configured (7 < 8) [slurm@2026-03-01T09:00:00]", "NHC: check_hw_ib:  No IB port is ACTIVE",
+        "Low RealMemory (reported:1000 < 100.00% of configured:2000)",
+    ],
+)  # fmt: skip
 def test_a_drain_of_slurm_s_own_does_not_silence_the_fault_that_made_it(reason: str) -> None:
     """`check` in the prolog drains the node; its alert must go on. A reservation for maintenance counts beside it."""
     assert of_slurm("IDLE+DRAIN", reason) is None
     assert of_slurm("IDLE+DRAIN+MAINTENANCE", reason) == Claim("slurm", reason)
+
+
+def test_a_site_may_name_reasons_of_its_own_programs() -> None:
+    """A word in them is enough."""
+    assert of_slurm("IDLE+DRAIN", "[AutoTriage] link down", ["autotriage"]) is None
+    assert of_slurm("IDLE+DRAIN", "swap optics", ["autotriage"]) == Claim("slurm", "swap optics")
 
 
 def test_a_taint_counts_by_its_key() -> None:

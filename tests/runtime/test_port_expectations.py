@@ -6,7 +6,7 @@ import pytest
 
 from exporter.catalog import ethernet, infiniband
 from exporter.model.entity import Fabric, Link
-from exporter.model.expected_ports import ExpectedPort, PortSpeed
+from exporter.model.expected_ports import ExpectedPort, LinkLayer, PortSpeed
 from exporter.model.metric import Cadence, Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.runtime.learned_ports import LearnedPorts
@@ -95,6 +95,13 @@ def test_what_is_configured_comes_first(seen: list[Mapping[SeriesKey, Number]]) 
     assert ports.expected()[Role.STATE] == 1
     assert off.expected()[Role.STATE] == 0
     assert ports.expected().get(Role.CAPACITY) in (100, None)
+
+
+def test_a_link_layer_that_is_configured_is_expected_of_a_port_that_was_never_up() -> None:
+    """And nothing else is."""
+    ports = Ports({"mlx5_[0-7]": ExpectedPort(None, layer=LinkLayer.ETHERNET)})
+
+    assert ports.see(DOWN).expected() == {Role.LINK_LAYER: LinkLayer.ETHERNET}
 
 
 def test_a_nic_without_rdma_is_learned_by_its_interface() -> None:

@@ -1,8 +1,6 @@
 """Plays Observations to one rule, as the engine would, and keeps what the rule said."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from exporter.model.entity import Fabric, Link
 from exporter.model.health import Why
@@ -10,19 +8,19 @@ from exporter.model.metric import Role
 from exporter.model.snapshot import Number, SeriesKey
 from exporter.model.thresholds import Thresholds
 from exporter.signals.observation import Observation
-from exporter.signals.rule import Outcome, Rule
+from exporter.signals.rule import Outcome, Pass, Rule, State
 from tests.signals.passes import DEFAULTS, PORT, a_pass, read
 
 ROCE = Link(Fabric.ROCE, "mlx5_2", "1")
 
 
 class Replay:
-    """One link and one rule. `state` may be replaced between passes, as a restart does."""
+    """One link and one rule."""
 
     def __init__(self, rule: Rule, *, latest: Mapping[Role, Number] = {}, tick_bytes: int | None = None, link: Link = ROCE,
                  thresholds: Thresholds = DEFAULTS) -> None:  # fmt: skip
         self.rule = rule
-        self.state: Any = None
+        self.state: State = None
         self.before: Observation | None = None
         self.outcomes: list[Outcome] = []
         self._latest = latest
@@ -40,7 +38,7 @@ class Replay:
         return self
 
     def again(self, passes: Iterable[Observation]) -> "Replay":
-        """The same by a program that was started again: it has the state and no pass before."""
+        """The same by a feed that begins: there is a state, and no pass before."""
         self.before = None
         return self.play(passes)
 
@@ -58,17 +56,27 @@ class Replay:
         return [one.evidence for outcome in self.outcomes for one in outcome.findings if one.why is why and one.holds][-1]
 
 
-def folded(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], Mapping[Role, Number]]], *, link: Link = PORT,
-           through_file: bool = False) -> list[Outcome]:  # fmt: skip
-    """What a rule says of passes, each some seconds after the one before, with what is read and what else is known of the link.
-    `through_file`: as if its state were written to a file and read again after each."""
+def asked_twice(rule: Rule, state: State, asked: Pass) -> tuple[State, Outcome]:
+    """What a rule says of a pass, once it has proved that the same state and pass give the same answer again, and that the state is left
+    as it was."""
+    kept = repr(state)
+    first = repr(rule.step(state, asked))
+    after, outcome = rule.step(state, asked)
+
+    assert repr((after, outcome)) == first
+    assert repr(state) == kept
+    return after, outcome
+
+
+def folded(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], Mapping[Role, Number]]], *,
+           link: Link = PORT) -> list[Outcome]:  # fmt: skip
+    """What a rule says of passes, each some seconds after the one before, with what is read and what else is known of the link; each is
+    asked twice."""
     state, before, outcomes, now_s = None, None, [], 1000.0
     for after_s, values, latest in sequence:
         now_s += after_s
         now = read(values, now_s)
-        state, outcome = rule.step(state, a_pass(now, before, link=link, latest=latest))
-        if through_file:
-            state = json.loads(json.dumps(state))
+        state, outcome = asked_twice(rule, state, a_pass(now, before, link=link, latest=latest))
         before = now
         outcomes.append(outcome)
     return outcomes

@@ -1,6 +1,5 @@
 """Errors per bit against the budget of a link: what raises, what clears, and what must not accuse it."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 
@@ -267,11 +266,10 @@ def test_two_sources_of_one_port_are_not_added_up() -> None:
     assert not held(outcome)
 
 
-def test_history_survives_a_restart() -> None:
-    """A state that went through a file judges on, though the first pass after has none before it."""
+def test_what_was_counted_holds_when_a_feed_begins() -> None:
+    """Its first pass has none before it."""
     port = Port()
     port.looks(20, ib_symbol_error=1500)
-    port.state = json.loads(json.dumps(port.state))
     port.before = None
 
     assert Why.ERROR_BUDGET in held(port.look())
@@ -297,15 +295,15 @@ steps = st.lists(
 )
 
 
-def _fold(sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], float | None]], *, through_file: bool = False) -> list[Outcome]:
+def _fold(sequence: Iterable[tuple[float, Mapping[SeriesKey, Number], float | None]]) -> list[Outcome]:
     passes = [(after_s, values, {} if capacity is None else {Role.CAPACITY: capacity}) for after_s, values, capacity in sequence]
-    return folded(RULE, passes, through_file=through_file)
+    return folded(RULE, passes)
 
 
 @given(steps)
 def test_any_passes_give_finite_answers_and_the_same_ones_again(sequence: list) -> None:
-    """Resets, gaps, clocks that go back, missing keys: never an error, never a ratio below zero, and a file changes nothing."""
+    """Resets, gaps, clocks that go back, missing keys: never an error, never a ratio below zero."""
     outcomes = _fold(sequence)
 
     assert all(math.isfinite(value) and value >= 0 for outcome in outcomes for value in outcome.signals.values())
-    assert outcomes == _fold(sequence) == _fold(sequence, through_file=True)
+    assert outcomes == _fold(sequence)

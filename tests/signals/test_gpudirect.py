@@ -91,17 +91,17 @@ def test_a_configured_expectation_comes_before_experience(*, configured: bool, e
 
 
 def test_a_time_that_went_back_starts_the_wait_anew() -> None:
-    """A monotonic clock of another boot."""
+    """Never a wait of minutes within one look."""
     state, told = step(Kept(was_available=True, off_since_s=9e9), OFF, 100.0)
 
     assert (state.off_since_s, told.findings) == (100.0, ())
 
 
-def test_every_combination_is_told_and_a_state_from_a_file_does_as_well() -> None:
-    """Plain tuples are what JSON leaves of a state; twice the same is the same."""
+def test_every_combination_is_told_and_told_the_same_again() -> None:
+    """Whatever was before and is now."""
     for facts in (Facts(*each) for each in product((True, False, None), repeat=3)):
-        for state in (None, (False, None), (True, 0.0), (True, 1e12)):
+        for state in (None, Kept(), Kept(was_available=True, off_since_s=0.0), Kept(was_available=True, off_since_s=1e12)):
             for configured in (True, False, None):
-                assert step(state, facts, 700.0, configured=configured) == step(
-                    Kept(*state) if state else None, facts, 700.0, configured=configured
-                )
+                told = step(state, facts, 700.0, configured=configured)
+                assert told == step(state, facts, 700.0, configured=configured)
+                assert all(bool(finding.evidence) == bool(finding.holds) for finding in told[1].findings)

@@ -7,6 +7,7 @@ from exporter.model.entity import Fabric, Link
 from exporter.model.metric import Role
 from exporter.model.snapshot import Number
 from exporter.signals.groups import EVERY_S, Groups
+from exporter.signals.jobs import Jobs
 from exporter.signals.rule import LinkPlace
 from exporter.signals.tracked import Tracked
 from tests.signals.passes import DEFAULTS
@@ -33,7 +34,7 @@ class Node:
                 for role in (Role.TX_BYTES, Role.RX_BYTES):
                     if role in tracked.latest:
                         tracked.latest[role] += rate * EVERY_S
-            found = self.groups.compare(self.links, self.now_s)
+            found = self.groups.compare(self.links, Jobs(), self.now_s)
             told = {link: outcome.signals[SIBLING.key] for link, outcome in found.items()} or told
             self.now_s += EVERY_S
         return told
@@ -51,7 +52,7 @@ def test_comparisons_are_no_more_frequent_than_slow_readers() -> None:
     node = Node()
     node.run([10 * GB] * 4, 300.0)
 
-    assert node.groups.compare(node.links, node.now_s - 14.0) == {}
+    assert node.groups.compare(node.links, Jobs(), node.now_s - 14.0) == {}
 
 
 @pytest.mark.parametrize("role", [Role.TX_BYTES, Role.RX_BYTES])
@@ -83,5 +84,5 @@ def test_a_clock_that_went_back_begins_anew() -> None:
     node = Node()
     node.run([10 * GB] * 4, 300.0)
 
-    assert node.groups.compare(node.links, 0.0) == {}
-    assert node.groups.compare(node.links, EVERY_S)
+    assert node.groups.compare(node.links, Jobs(), 0.0) == {}
+    assert node.groups.compare(node.links, Jobs(), EVERY_S)

@@ -1,12 +1,16 @@
 """Growth between two passes: known, or None; never 0 for what nobody knows."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.catalog.ethernet import PAUSE_SECONDS
 from exporter.catalog.infiniband import SATURATED, TRANSMIT_WAIT
 from exporter.model.metric import Role
+from exporter.model.quantity import UINT64_MAX
 from exporter.signals.growth import growth, growths, is_pinned, span_s
 from exporter.signals.load import MEAN_MAX_S
+from exporter.signals.observation import delta
 from tests.signals.passes import a_pass, read, seen
 
 
@@ -59,3 +63,24 @@ def test_growth_is_the_same_whether_or_not_the_layout_is_shared() -> None:
     assert growth(shared, Role.RETRIES) == growth(a_pass(now, before), Role.RETRIES) == 2
     assert growth(shared, Role.STALL) is growth(a_pass(now, before), Role.STALL) is None
     assert growth(shared, Role.PAUSE) is None
+
+
+counts = st.integers(0, UINT64_MAX)
+
+
+@given(st.lists(st.tuples(counts, counts), min_size=3, max_size=3), st.booleans())
+def test_growth_adds_up_over_adjoining_passes(totals: list[tuple[int, int]], is_shared: bool) -> None:  # noqa: FBT001  # drawn
+    """From a to b and from b to c is from a to c while nothing is reset; exact, as counters are whole numbers. Of two counters of one role
+    as of one, and whether or not passes share a layout."""
+    one, other = (sorted(each) for each in zip(*totals, strict=True))
+    a, b, c = (
+        read({TRANSMIT_WAIT.key: wait, ("nvlink_errors", "replay"): wait, ("nvlink_errors", "crc"): crc}, 100.0 + 10.0 * at)
+        for at, (wait, crc) in enumerate(zip(one, other, strict=True))
+    )
+    if is_shared:
+        b, c = b._replace(plan=a.plan), c._replace(plan=a.plan)
+
+    for role, whole in ((Role.STALL, one[2] - one[0]), (Role.ERRORS, one[2] - one[0] + other[2] - other[0])):
+        assert [delta(a, c, role), growth(a_pass(c, a), role), sum(number for _, number in growths(a_pass(c, a), role))] == [whole] * 3
+        assert (delta(a, b, role) or 0) + (delta(b, c, role) or 0) == whole
+        assert (growth(a_pass(b, a), role) or 0) + (growth(a_pass(c, b), role) or 0) == whole

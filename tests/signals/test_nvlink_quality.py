@@ -1,6 +1,5 @@
 """NVLink errors that go on or storm, and retraining: what raises, what clears, and what must not accuse a link."""
 
-import json
 from collections.abc import Iterable, Mapping
 
 import pytest
@@ -218,11 +217,11 @@ def test_a_reset_after_recoveries_keeps_what_was_seen() -> None:
 @pytest.mark.parametrize(("rule", "more", "why"), [
     (ERRORS_RULE, {"replay": 2}, Why.NVLINK_ERRORS), (RECOVERIES_RULE, {"any": 1}, Why.RECOVERIES),
 ])  # fmt: skip
-def test_history_survives_a_restart(rule: Rule, more: dict, why: Why) -> None:
-    """Through a file, and without a pass before."""
+def test_what_was_counted_holds_when_a_feed_begins(rule: Rule, more: dict, why: Why) -> None:
+    """Its first pass has none before it."""
     wire = Wire(rule)
     wire.drip(30, **more)
-    wire.state, wire.before = json.loads(json.dumps(wire.state)), None
+    wire.before = None
 
     assert why in held(wire.look())
 
@@ -231,16 +230,16 @@ keys = st.sampled_from((*HOPPER, *BLACKWELL))
 steps = st.lists(st.tuples(st.floats(-100.0, 1e5), st.dictionaries(keys, st.integers(0, 2**64), min_size=1)), max_size=15)
 
 
-def _fold(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number]]], *, through_file: bool = False) -> list[Outcome]:
+def _fold(rule: Rule, sequence: Iterable[tuple[float, Mapping[SeriesKey, Number]]]) -> list[Outcome]:
     passes = [(after_s, values, {Role.RX_BYTES: at}) for at, (after_s, values) in enumerate(sequence)]
-    return folded(rule, passes, link=NVLINK, through_file=through_file)
+    return folded(rule, passes, link=NVLINK)
 
 
 @pytest.mark.parametrize("rule", [ERRORS_RULE, RECOVERIES_RULE])
 @given(sequence=steps)
 def test_any_passes_give_the_same_answers_again(rule: Rule, sequence: list) -> None:
-    """Resets, gaps, clocks that go back, missing keys: never an error; what holds has evidence, and a file changes nothing."""
+    """Resets, gaps, clocks that go back, missing keys: never an error; what holds has evidence."""
     outcomes = _fold(rule, sequence)
 
     assert all(finding.evidence for outcome in outcomes for finding in outcome.findings if finding.holds)
-    assert outcomes == _fold(rule, sequence) == _fold(rule, sequence, through_file=True)
+    assert outcomes == _fold(rule, sequence)

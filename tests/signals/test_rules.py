@@ -12,7 +12,7 @@ from exporter.signals.rule import Rule
 from exporter.signals.rules import RULES, without
 from tests.signals.passes import a_pass, seen
 
-OUTSIDE = {Why.MISSING, Why.FABRIC_UNHEALTHY, Why.SLOW_SIBLING, Why.WRONG_LINK_LAYER, *DETOURS}
+OUTSIDE = {Why.MISSING, Why.FABRIC_UNHEALTHY, Why.SLOW_SIBLING, Why.SLOW_RAIL, *DETOURS}
 """Reasons that no pass of one link tells: engine, groups and runtime/health.py find them."""
 
 

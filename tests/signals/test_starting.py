@@ -1,7 +1,5 @@
 """When a node, a driver or an NVLink domain is starting."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +15,13 @@ EVERYTHING = {"infiniband": 8, "nvlink": 8}
 class Watch:
     """Steps from pass to pass; `looks` at a time give whether it was in grace."""
 
-    def __init__(self, state: tuple[object, ...] | None = None) -> None:
-        self.state = state
+    def __init__(self) -> None:
+        self.state: Starting | None = None
         self.why = ""
 
     def look(self, now_s: float, **facts: object) -> bool:
         """One step. The machine started at 0 of its clock unless said otherwise."""
-        known = {"uptime_s": now_s, "boot_id": "a", "devices": EVERYTHING, **facts}
+        known = {"uptime_s": now_s, "devices": EVERYTHING, **facts}
         self.state, in_grace, self.why = step(self.state, Facts(now_s, **known), GRACE_S)  # type: ignore[arg-type]
         assert in_grace == bool(self.why)
         return in_grace
@@ -46,7 +44,7 @@ def test_the_reason_is_said_in_words() -> None:
 
 
 def test_a_restart_of_the_exporter_is_no_start_of_the_node() -> None:
-    """With or without a state: devices that were there at first sight, and a domain that forms at first sight, did not start just now."""
+    """Devices that were there at first sight, and a domain that forms at first sight, did not start just now."""
     assert not Watch().look(UP_S)
     assert not Watch().look(UP_S, fabric_states=(1, 1))
     assert not Watch().look(UP_S, uptime_s=None)
@@ -164,23 +162,10 @@ def test_an_early_end_of_one_start_does_not_end_the_next() -> None:
     assert not watch.look(200.0 + SETTLED_S, all_up=True)
 
 
-def test_a_state_survives_a_restart_of_the_exporter_and_no_reboot() -> None:
-    """By way of JSON; another boot begins with nothing, as does a clock that went back."""
-    watch = Watch()
-    watch.look(UP_S)
-    watch.look(UP_S + 15, devices={"nvlink": 0})
-    kept = json.loads(json.dumps(watch.state))
-
-    assert Watch(kept).look(UP_S + 60)
-    assert not Watch(kept).look(UP_S + 60, boot_id="b")
-    assert not Watch(kept).look(UP_S - 1e5)
-
-
 facts_of = st.builds(
     Facts,
     st.floats(),
     st.one_of(st.none(), st.floats()),
-    st.sampled_from(["", "a", "b"]),
     st.dictionaries(st.sampled_from(["infiniband", "nvlink", "boot"]), st.integers(0, 9)),
     st.lists(st.integers(0, 4), max_size=3),
     st.sampled_from([True, False, None]),
@@ -189,11 +174,11 @@ facts_of = st.builds(
 
 @given(st.lists(facts_of, max_size=12))
 def test_no_sequence_of_facts_raises(facts: list[Facts]) -> None:
-    """Whatever clocks do; twice the same is the same, also by way of a file."""
+    """Whatever clocks do; twice the same is the same."""
     state: Starting | None = None
     for one in facts:
         after, in_grace, why = step(state, one, GRACE_S)
-        again = step(tuple(state) if state is not None else None, one, GRACE_S)
+        again = step(state, one, GRACE_S)
 
         assert repr((after, in_grace, why)) == repr(again)
         state = after
@@ -202,4 +187,4 @@ def test_no_sequence_of_facts_raises(facts: list[Facts]) -> None:
 @pytest.mark.parametrize("grace_s", [0.0, 1e9])
 def test_the_length_is_configured(grace_s: float) -> None:
     """None at all, or for ever."""
-    assert step(None, Facts(45.0, 45.0, "a"), grace_s)[1] is (grace_s > 0)
+    assert step(None, Facts(45.0, 45.0), grace_s)[1] is (grace_s > 0)

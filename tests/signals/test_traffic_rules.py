@@ -1,6 +1,5 @@
 """What holds for every rule of congestion, pauses, marks and retries, whatever it is shown."""
 
-import json
 import math
 
 import pytest
@@ -16,6 +15,7 @@ from exporter.signals import congestion, congestion_class, pause, retries, roce
 from exporter.signals.observation import Observation
 from exporter.signals.rule import Rule
 from tests.signals.passes import a_pass, read
+from tests.signals.replay import asked_twice
 
 RULES = (congestion.RULE, congestion_class.RULE, *pause.RULES, *roce.RULES, *retries.RULES)
 ROWS = {row.key: row for row in signals.ROWS}
@@ -51,19 +51,14 @@ def _observations(passes: list[tuple[float, dict[SeriesKey, Number]]]) -> list[O
 @settings(max_examples=60)
 def test_a_rule_never_raises_and_says_the_same_again(rule: Rule, passes: list[tuple[float, dict[SeriesKey, Number]]],
                                                      tick_bytes: int | None) -> None:  # fmt: skip
-    """For any passes, in any order of times: signals are finite, ratios 0 to 1, counts never fall, findings are of its own reasons, and a
-    state that went through a file goes on as if it had not."""
+    """For any passes, in any order of times: signals are finite, ratios 0 to 1, counts never fall, findings are of its own reasons; each
+    pass is asked twice."""
     state = None
     before: Observation | None = None
     counts: dict[SeriesKey, Number] = {}
     for now in _observations(passes):
-        asked = a_pass(now, before, tick_bytes=tick_bytes)
-        stored = json.loads(json.dumps(state))
-        again = rule.step(stored, asked)
-        state, outcome = rule.step(state, asked)
+        state, outcome = asked_twice(rule, state, a_pass(now, before, tick_bytes=tick_bytes))
 
-        assert again[1] == outcome
-        assert json.dumps(again[0]) == json.dumps(state)
         for key, number in outcome.signals.items():
             row = ROWS[metric_key(key)]
             assert len(key if isinstance(key, tuple) else (key,)) == 1 + len([name for name in row.labels if name not in signals.LINK])
@@ -75,16 +70,6 @@ def test_a_rule_never_raises_and_says_the_same_again(rule: Rule, passes: list[tu
         assert all(bool(finding.evidence) == bool(finding.holds) for finding in outcome.findings)
         assert all("\n" not in finding.evidence for finding in outcome.findings)
         before = now
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-@pytest.mark.parametrize("state", [(), [1], "x", 7, {"a": 1}, [None] * 30], ids=str)
-def test_a_foreign_state_is_forgotten(rule: Rule, state: object) -> None:
-    """One with another number of fields: begun anew, as at first sight."""
-    values = dict.fromkeys(KEYS, 5)
-    first = a_pass(read(values, 15.0), read(dict.fromkeys(KEYS, 1), 0.0))
-
-    assert rule.step(state, first) == rule.step(None, first)
 
 
 def test_rules_have_names_of_their_own() -> None:

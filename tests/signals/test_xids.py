@@ -54,13 +54,10 @@ def test_a_code_that_appears_counts() -> None:
     assert replay.holds(Why.XID) == [False, True]
 
 
-def test_the_state_survives_a_restart() -> None:
-    """As a plain tuple of a file; a time of an earlier boot ahead of now counts for nothing."""
-    replay = Replay(RULE, link=NVLINK).play(tallies(0, 1))
-    state = list(replay.state)
-
-    assert RULE.step(state, a_pass(tallies(1, start_s=10.0)[0], link=NVLINK))[1].findings[0].holds
-    assert RULE.step([1e9, "later"], a_pass(tallies(1)[0], link=NVLINK)) == (None, NOTHING)
+def test_the_drivers_word_stands_when_a_feed_begins() -> None:
+    """Its first pass has none before it. A word of a time ahead counts for nothing."""
+    assert Replay(RULE, link=NVLINK).play(tallies(0, 1)).again(tallies(1, start_s=10.0)).holds(Why.XID) == [False, True, True]
+    assert Replay(RULE, link=NVLINK).play(tallies(0, 1, start_s=1e9)).again(tallies(1)).outcomes[-1] == NOTHING
 
 
 keys = st.just("xid") | st.lists(st.sampled_from(["xid", "74", "149", ""]), max_size=3).map(tuple)

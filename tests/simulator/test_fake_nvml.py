@@ -13,16 +13,15 @@ from exporter.simulator.profiles import (
     HGX_B200,
     HGX_H100,
     NO_GPU_IB,
-    PROFILES,
     ROCE_H200,
     V100,
     Profile,
 )
 from exporter.sources.nvml_session import DeviceQuestion, LinkQuestion
+from tests.gpu_profiles import GPU_PROFILES
 from tests.simulator.open_driver import Driver, code_of, returned_by
 
 BOARDS = (V100, HGX_A100, HGX_H100, ROCE_H200, HGX_B200, GB200_TRAY)
-GPU_PROFILES = [profile for profile in PROFILES.values() if profile.gpus]
 
 
 def test_a_fabric_is_told_from_hopper_on() -> None:

@@ -37,6 +37,30 @@ def test_a_link_between_bridges_has_two_bridges_for_ends() -> None:
     assert [end[-1] for end in ends_of(HGX_H100, "mlx5_3", "upstream")] == [path[4], path[3]]
 
 
+def test_a_function_reports_errors_again_and_again() -> None:
+    """In the error's line and in the total; the other end of the link, other severities and other errors count nothing."""
+    card, bridge = (f"bus/pci/devices/{address}" for address in HGX_H100.hcas[3].pci_path[-1:-3:-1])
+    node = Watched(
+        planned("aer", "pcie/mlx5_3/upstream", until_s=None, severity="correctable", error="BadTLP", count=5, times=3, every=10.0)
+    )
+
+    def counts(moment: float, place: str = card, severity: str = "correctable") -> dict[str, int]:
+        lines = (node.at(moment).text(f"{place}/aer_dev_{severity}") or "").splitlines()
+        return {name: int(count) for name, count in (line.split() for line in lines) if count != "0"}
+
+    assert [counts(moment) for moment in (59, 61, 75, 500)] == [
+        {}, *({"BadTLP": count, "TOTAL_ERR_COR": count} for count in (5, 10, 15))]  # fmt: skip
+    assert counts(500, bridge) == counts(500, card, "nonfatal") == {}
+
+
+def test_a_switch_that_two_devices_are_below_reports_once() -> None:
+    """Though it stands under each of them."""
+    switch = HGX_H100.hcas[3].pci_path[1]
+    node = Watched(planned("aer", f"pcie/*/{switch}", until_s=None, severity="fatal", error="DLP", count=2)).at(61)
+
+    assert (node.text(f"bus/pci/devices/{switch}/aer_dev_fatal") or "").splitlines()[1] == "DLP 2"
+
+
 def test_an_hca_is_gone_and_returns_with_counters_at_zero() -> None:
     """With everything that leads to it; the handle that was kept says ENODEV."""
     node = Watched(planned("unplug", "mlx5_3"), planned("counter_set", "infiniband/mlx5_3/1", at_s=5, until_s=None, counter="symbol_error",

@@ -10,19 +10,18 @@ from exporter.simulator.profiles import (
     HGX_A100,
     HGX_B200,
     HGX_H100,
-    PROFILES,
     ROCE_H200,
     V100,
     Profile,
 )
 from exporter.simulator.simulated_gpus import INACTIVE, SLEEP
 from exporter.sources.nvml_session import LinkQuestion
+from tests.gpu_profiles import GPU_PROFILES
 from tests.simulator.open_driver import Driver, code_of
 
 BOARDS = (V100, HGX_A100, HGX_H100, ROCE_H200, HGX_B200, GB200_TRAY)
 ERROR_CALLS = (LinkQuestion.REPLAY, LinkQuestion.RECOVERY, LinkQuestion.CRC_FLIT, LinkQuestion.CRC_DATA, LinkQuestion.ECC_DATA)
 NEWEST_DRIVERS = tuple(range(289, 297))
-GPU_PROFILES = [profile for profile in PROFILES.values() if profile.gpus]
 
 
 def _has(driver: Driver, *numbers: int, link: int = 0) -> set[int]:

@@ -110,5 +110,6 @@ def test_the_summary_is_one_json_object() -> None:
     assert told == {
         "node": "hgx-h100", "seed": 1, "duration_s": 7200.0, "holds": False, "expected": 2, "met": 1,
         "missed": [{"link": OTHER, "status": "failed", "reason": "down"}], "after_s": {f"{LINK} degraded": 5.0}, "slowest_s": 5.0,
-        "broken_silence": [], "raised": [LINK], "unexplained": [], "transitions": 2,
+        "broken_silence": [], "unwanted": [], "raised": [LINK], "unexplained": [], "notes": [], "unsaid": [],
+        "transitions": 2,
     }  # fmt: skip

@@ -4,8 +4,8 @@ import pytest
 
 from exporter.model.entity import Fabric, Link
 from exporter.model.snapshot import Reading
-from exporter.simulator.scenario import Expected, Scenario
-from exporter.simulator.scenario_outcome import Sighting, outcome_of, summary_of
+from exporter.simulator.scenario import Expected, Never, Scenario
+from exporter.simulator.scenario_outcome import Sighting, Unwanted, outcome_of, summary_of
 from exporter.simulator.scenario_signals import SignalWatch
 
 LINK, OTHER = Link(Fabric.INFINIBAND, "mlx5_0", "1"), Link(Fabric.INFINIBAND, "mlx5_1", "1")
@@ -60,3 +60,26 @@ def test_sightings_meet_expectations_of_the_same_number_and_link() -> None:
     assert not outcome.holds
     assert summary_of(scenario, outcome, 0)["missed"] == [{"link": str(OTHER), "signal": "signal_utilization_ratio transmit"}]
     assert summary_of(scenario, outcome, 0)["after_s"] == {f"{LINK} signal_utilization_ratio transmit at least 0.5": 30.0}
+
+
+def test_a_signal_that_is_forbidden_is_told_once_of_each_link() -> None:
+    """Labels are patterns; the watch goes on to the end, and the scenario does not hold."""
+    scenario = Scenario(
+        "no-gpu-ib", 600.0, never=(Never("infiniband/*", ("signal_utilization_ratio", "t*")), Never(str(OTHER), ("signal_flaps",)))
+    )
+    watch = SignalWatch(scenario)
+    unwanted = [Unwanted(5.0, str(link), "signal_utilization_ratio transmit") for link in (LINK, OTHER)]
+
+    assert list(watch.look(5.0, readings(0.5))) == unwanted
+    assert (list(watch.look(10.0, readings(0.5))), watch.is_over) == ([], False)
+
+    outcome = outcome_of(scenario, unwanted)
+    assert not outcome.holds
+    assert summary_of(scenario, outcome, 0)["unwanted"] == [f"{link} signal_utilization_ratio transmit" for link in (LINK, OTHER)]
+
+
+def test_other_labels_and_signals_may_be_seen() -> None:
+    """A pattern for each label, no more and no less."""
+    never = (Never(str(LINK), ("signal_utilization_ratio", "receive")), Never(str(LINK), ("signal_flaps", "*")))
+
+    assert list(SignalWatch(Scenario("no-gpu-ib", 600.0, never=never)).look(5.0, readings(0.5))) == []

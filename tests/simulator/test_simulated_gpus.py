@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from exporter.simulator.nvlink_counters import COUNTERS
 from exporter.simulator.nvlink_wiring import Place
-from exporter.simulator.profiles import GB200_TRAY, H100_PCIE_PAIRS, HGX_A100, HGX_B200, HGX_H100, PROFILES, V100, Profile
+from exporter.simulator.profiles import GB200_TRAY, H100_PCIE_PAIRS, HGX_A100, HGX_B200, HGX_H100, V100, Profile
 from exporter.simulator.simulated_gpus import ACTIVE, INACTIVE, SLEEP, TRAFFIC_DISABLED
 from exporter.sources.nvml_session import DeviceQuestion, LinkQuestion
+from tests.gpu_profiles import GPU_PROFILES
 from tests.simulator.open_driver import Driver
-
-GPU_PROFILES = [profile for profile in PROFILES.values() if profile.gpus]
 
 
 def test_links_to_switches_are_counted() -> None:

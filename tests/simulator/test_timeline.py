@@ -33,6 +33,7 @@ EVERY_KIND = (
     planned("ecn", "roce/mlx5_9/1", ratio=0.05),
     planned("pause", "roce/mlx5_9/1", ratio=0.3),
     planned("pcie", "pcie/gpu4/upstream", speed="8.0 GT/s", width=4),
+    planned("aer", "pcie/mlx5_3/upstream", until_s=None, severity="correctable", error="BadTLP", count=3, times=4, every=7.5),
     planned("unplug", "mlx5_7", at_s=70, until_s=100),
     planned("read_error", "infiniband/mlx5_0/1", file="counters/symbol_error", text="junk"),
     planned("hang", "ethernet"),

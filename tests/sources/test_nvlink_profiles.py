@@ -21,14 +21,13 @@ from exporter.simulator.profiles import (
     HGX_B200,
     HGX_H100,
     NO_GPU_IB,
-    PROFILES,
     ROCE_H200,
     V100,
     Profile,
 )
 from exporter.sources.nvlink import NvlinkSource
+from tests.gpu_profiles import GPU_PROFILES
 
-GPU_PROFILES = [profile for profile in PROFILES.values() if profile.gpus]
 profiles = pytest.mark.parametrize("profile", GPU_PROFILES, ids=lambda profile: profile.name)
 
 

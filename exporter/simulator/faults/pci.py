@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from exporter.simulator.faults.script import Script, lasting
+from exporter.simulator.faults.script import Script, Step, lasting
 from exporter.simulator.layout import pci_folder, port_folder
 from exporter.simulator.node_links import UPSTREAM, gpu_number, matching, pci_path
 from exporter.simulator.profiles import Profile
@@ -13,6 +13,8 @@ from exporter.simulator.scenario import PlannedFault
 from exporter.simulator.stage import Stage
 
 SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
+AER_EVERY_S = 15.0
+"""How far apart reports of a function come that reports several times, unless the scenario says."""
 ALL_COUNTERS = "counters/*"
 """Files that `read_error` is about unless it names others."""
 
@@ -44,6 +46,28 @@ def _slower(stage: Stage, fault: PlannedFault) -> None:
 def _release(stage: Stage, fault: PlannedFault) -> None:
     if stage.files is not None:
         stage.files.release(fault.number)
+
+
+def _reported(fault: PlannedFault) -> list[Step]:
+    times, every_s = int(fault.number_of("times", 1)), fault.number_of("every", AER_EVERY_S)
+    return [Step(fault.at_s + number * every_s, lambda stage: _report(stage, fault)) for number in range(times)]
+
+
+def _report(stage: Stage, fault: PlannedFault) -> None:
+    """Each function that the links are named by counts more, in the line of the error and in the total."""
+    if stage.files is None:
+        return
+    functions = {ends_of(stage.profile, link.device, link.port)[0] for link in matching(stage.profile, fault.target)}
+    for function in sorted(functions):
+        path = f"{pci_folder(function)}/aer_dev_{fault.text_of('severity')}"
+        text = (stage.files.tree.content(path) or b"").decode()
+        lines = [line.split() for line in text.splitlines()]
+        counts = {name: int(count) + (int(fault.number_of("count")) if _is_meant(name, fault) else 0) for name, count in lines}
+        stage.files.tree.rewrite(path, "".join(f"{name} {count}\n" for name, count in counts.items()).encode())
+
+
+def _is_meant(name: str, fault: PlannedFault) -> bool:
+    return name == fault.text_of("error") or name.startswith("TOTAL_ERR_")
 
 
 def _unplug(stage: Stage, fault: PlannedFault) -> None:
@@ -115,6 +139,7 @@ def errno_named(name: str) -> int:
 
 SCRIPTS: Mapping[str, Script] = {
     "pcie": lasting(_slower, _release),
+    "aer": _reported,
     "unplug": lasting(_unplug, _plug),
     "read_error": lasting(_spoil, _mend),
 }
