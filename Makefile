@@ -22,7 +22,7 @@ BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench detection node-days node-days-report assets clean
+.PHONY: help demo test lint bench detection recorder-kills node-days node-days-report assets clean
 
 help: ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -50,6 +50,9 @@ node-days: $(VENV)/installed-dev ## play healthy node-days, on which nothing may
 
 node-days-report: $(VENV)/installed-dev ## compare the versions of the code that have played node-days
 	$(BIN)/python -m tests.node_days --report
+
+recorder-kills: $(VENV)/installed-dev ## kill the flight recorder 200 times in mid-write: the file must open and miss nothing
+	$(BIN)/python -m tests.recorder.kills "$$(mktemp -d)"
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
 assets: $(VENV)/installed ## regenerate the references in docs/

@@ -169,7 +169,7 @@ class Store:
         while self._used_bytes() + needed > bounds.file_bytes and self._drop_oldest(needed + bounds.file_bytes // HEADROOM_SHARE):
             pass
         if _size_bytes(self._path) > bounds.file_bytes:
-            self._db.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+            self._db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # execute() takes one step, which is one page
         if self._wal_bytes() > bounds.wal_bytes:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             if self._wal_bytes() > bounds.wal_bytes:

@@ -39,6 +39,8 @@ SOURCES: Mapping[Fabric, str] = {
 """Which source's scan tells whether a link's device is there."""
 DRIVERS = frozenset({"nvlink", "infiniband"})
 """Sources whose devices a driver brings all at once."""
+SEVERAL = 2
+"""One device that does not answer has a fault of its own; all of several are their driver's doing [D]."""
 MISSING_RULE, GPUDIRECT_RULE = "missing", "gpudirect"
 RDMA = frozenset({Fabric.INFINIBAND, Fabric.ROCE})
 NO_HARDWARE_OF_ITS_OWN = frozenset({"kernel_log", "jobs"})
@@ -83,6 +85,8 @@ class Health:
         self._taken: dict[Feed, float] = {}
         self._gpudirect = GpuDirectWatch()
         self._starting: Starting | None = None
+        self._answered: set[str] = set()
+        """Sources of which a device has answered in this process."""
         self._grace = ""
         self._looked: tuple[float, Sequence[SourceStatus]] = 0.0, ()
         self.maintenance = Maintenance()
@@ -147,7 +151,8 @@ class Health:
         return NodeHealth(wall_s, tuple(links), tuple(looks), self._grace, self.maintenance)
 
     def _is_in_grace(self, statuses: Sequence[SourceStatus], now_s: float) -> bool:
-        devices = {status.source: status.devices for status in statuses if status.source in DRIVERS and status.devices is not None}
+        devices = {status.source: self._devices_of(status) for status in statuses
+                   if status.source in DRIVERS and status.devices is not None}  # fmt: skip
         facts = Facts(now_s, self._boot.uptime_at(now_s), devices, tuple(self.engine.devices.fabric_states.values()),
                       self.engine.are_all_up())  # fmt: skip
         self._starting, in_grace, why = starting_step(self._starting, facts, self._settings.thresholds.grace_s)
@@ -155,6 +160,16 @@ class Health:
             log.info("grace began: %s", why) if why else log.info("grace ended: links that are not up count from now on")
         self._grace = why
         return in_grace
+
+    def _devices_of(self, status: SourceStatus) -> int:
+        """How many devices of that driver there are by its newest scan; 0 while none of several answers that did: a driver that is loaded
+        anew within seconds is back before anybody looks which devices there are."""
+        count = status.devices or 0
+        if status.oldest_sample_monotonic_s is not None:
+            self._answered.add(status.source)
+        elif status.source in self._answered and count >= SEVERAL:
+            return 0
+        return count
 
     def _restore(self, statuses: Sequence[SourceStatus]) -> None:
         """Verdicts of an earlier process, as soon as their link is seen and proves to be of the same hardware (if that is known), or is

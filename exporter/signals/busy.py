@@ -43,9 +43,10 @@ class Busy:
             del self._spells[gpu]
 
     def for_s(self, gpu: str, now_s: float) -> float | None:
-        """Seconds for which it has been busy, pauses of a step included; None if it is not known to be, or nobody has looked for longer
-        than such a pause."""
+        """Seconds for which it has been busy, pauses of a step included; None if it is not known to be **now**: in the newest look at its
+        links it carried nothing, or nobody has looked for longer than usual. A GPU that has just stopped goes to sleep within seconds, and
+        how long it worked before says nothing of a sleeping one (played: a false alarm at the end of a job on four of twelve nodes [M])."""
         spell = self._spells.get(gpu)
-        if spell is None or now_s - spell.last_s > max(PAUSE_S, 2 * spell.every_s):
+        if spell is None or now_s - spell.last_s >= spell.every_s:
             return None
         return max(0.0, now_s - spell.since_s)

@@ -43,8 +43,7 @@ class Pass(NamedTuple):
     role of this link from all its feeds (of several keys the first), none from before the link last fell silent. `expected` are the
     expectations by role (CAPACITY, WIDTH, LANE_RATE, SIGNALLING_RATE, STATE: 1 if the link should be up, 0 if not, missing if nobody
     knows; LINK_LAYER: a LinkLayer, missing if nobody named one). `tick_bytes` is the configured length of a stall tick. `busy_s`: for how
-    long its GPU has carried traffic by now, None if
-    nobody knows."""
+    long its GPU has carried traffic by now, None if nobody knows."""
 
     link: Link
     cadence: Cadence

@@ -20,9 +20,10 @@ WALL_START_S = 1_800_000_000.0
 
 
 class ScenarioHardware:
-    """The node of a scenario, as old as its head start. Raises ValueError for an unknown profile."""
+    """The node of a scenario, as old as its head start; it started at Unix time `wall_start_s`. Raises ValueError for an unknown profile."""
 
-    def __init__(self, scenario: Scenario, head_start_s: float = HEAD_START_S) -> None:
+    def __init__(self, scenario: Scenario, head_start_s: float = HEAD_START_S, wall_start_s: float = WALL_START_S) -> None:
+        self._wall_start_s = wall_start_s
         self.profile = profile_named(scenario.node)
         flows = flows_of(scenario, head_start_s)
         self._node = SimulatedNode(self.profile, scenario.seed, flows)
@@ -80,7 +81,7 @@ class ScenarioHardware:
 
     def wall_s(self) -> float:
         """Unix time as the node's clock says it."""
-        return WALL_START_S + self.now_s + self.around.clock_off_s
+        return self._wall_start_s + self.now_s + self.around.clock_off_s
 
     def monotonic_s(self) -> float:
         """Seconds since the node booted."""

@@ -13,6 +13,7 @@ from tests.machine import MACHINES, parsed, port_value
 from tests.real.daemon import DaemonProcess, command, daemon, environment
 from tests.real.listener import poll
 from tests.real.prometheus_server import prometheus
+from tests.real.promtool import lint_metrics
 from tests.requires import lacking
 
 ONLY_GPUS = "--sources.pcie.include=gpu[0-9]+"
@@ -180,6 +181,30 @@ def test_a_simulated_node_says_so_and_moves(tmp_path: Path) -> None:
     assert rates
     assert [value for _, value in simulated] == [1.0]
     assert "SIMULATED NODE hgx-h100" in banner
+
+
+BURSTS = "sources: {infiniband: {fast_interval: 200ms, normal_interval: 400ms}, bursts: {enabled: %s, interval: 50ms}}\n"
+
+
+def test_bursts_are_sampled_and_a_reload_switches_them_off(tmp_path: Path) -> None:
+    """A real Prometheus reads the histogram, and promtool has nothing to say; after the reload the series leave."""
+    config = tmp_path / "bursts.yaml"
+    config.write_text(BURSTS % "true" + "exposition: {tier: full}\n")
+
+    with daemon(tmp_path, ["--simulate=hgx-h100", f"--config={config}"]) as running, prometheus([running.address], tmp_path) as server:
+        samples = server.query_until("histogram_quantile(0.99, sum by (le) (fabric_link_sample_utilization_ratio_bucket)) >= 0")
+        ports = server.query_until('count(fabric_link_busy_ratio{direction="transmit"}) == 10')
+        complaints = lint_metrics(running.get("/metrics"))
+        config.write_text(BURSTS % "false" + "exposition: {tier: full}\n")
+        running.hang_up()
+        running.logged("configuration reloaded")
+        running.wait_ready()
+        left = poll(lambda: True if "fabric_link_busy_ratio" not in running.get("/metrics") else None, 30.0, "series of bursts leave")
+
+    assert samples
+    assert ports
+    assert complaints == []
+    assert left
 
 
 def test_sighup_keeps_the_old_configuration_when_the_new_one_is_wrong(h100: Path, tmp_path: Path) -> None:

@@ -133,7 +133,8 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 @pytest.mark.parametrize("document", [
     None, [], 7, {}, {"feed": ["a", "b"], "parts": []}, {"feed": ["a", "b", "often"], "parts": []},
-    {"feed": ["a", "b", "fast"], "parts": [[["x", "y"], [], True]]}, {"feed": ["a", "b", "fast"], "parts": [[["warp", "a", "1"], [], True]]},
+    {"feed": ["a", "b", "fast"], "parts": [[["x", "y"], [], True]]},
+    {"feed": ["a", "b", "fast"], "parts": [[["warp", "a", "1"], [], True]]},
     {"feed": ["a", "b", "fast"], "parts": [[[], [7], True]]}, {"source": "a", "devices": "1", "subjects": [], "looked_for": ""},
 ])  # fmt: skip
 def test_a_layout_that_makes_no_sense_is_a_value_error(document: object) -> None:

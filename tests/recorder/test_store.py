@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[Store]:
     """An open one, with a chapter."""
     one = Store(str(path), SMALL)
-    one.begin(True, "boot-1", WALL_S, 0.0, b"")
+    one.begin(is_start=True, boot_id="boot-1", wall_s=WALL_S, monotonic_s=0.0, document=b"")
     yield one
     one.close()
 
@@ -35,6 +35,12 @@ def row(now_s: float, size_bytes: int = 6000, wall_s: float | None = None) -> Ro
     """Ten seconds from that time on, of that size once compressed."""
     wall_s = WALL_S + now_s if wall_s is None else wall_s
     return Row(wall_s, wall_s + 5, now_s, now_s + 5, 2, 0, os.urandom(size_bytes))
+
+
+def write_on(store: Store, count: int) -> None:
+    """So many rows."""
+    for number in range(count):
+        store.write(1, [], row(number * 10.0, 20_000))
 
 
 def told(now_s: float, size_bytes: int = 200, wall_s: float | None = None) -> EventLine:
@@ -82,7 +88,7 @@ def test_events_alone_cannot_fill_the_disk(path: Path, store: Store) -> None:
 def test_a_smaller_bound_shrinks_the_file(path: Path) -> None:
     """Step by step, as rows are written."""
     large = Store(str(path), Bounds(64_000_000, 86_400.0))
-    chapter = large.begin(True, "boot-1", WALL_S, 0.0, b"")
+    chapter = large.begin(is_start=True, boot_id="boot-1", wall_s=WALL_S, monotonic_s=0.0, document=b"")
     for number in range(800):
         large.write(chapter, [], row(number * 10.0, 40_000))
     large.close()
@@ -100,7 +106,7 @@ def test_a_smaller_bound_shrinks_the_file(path: Path) -> None:
 def test_what_is_too_old_leaves_by_the_clock_that_both_have(path: Path, store: Store) -> None:
     """Within a boot by the monotonic one, across boots by the wall clock. Chapters and layouts go with their last row."""
     store.write(1, [(0, b"layout")], row(0.0))
-    second = store.begin(True, "boot-2", WALL_S + 1000, 10.0, b"")
+    second = store.begin(is_start=True, boot_id="boot-2", wall_s=WALL_S + 1000, monotonic_s=10.0, document=b"")
     store.write(second, [(0, b"layout")], row(10.0, wall_s=WALL_S + 1000))
     store.tell(second, [told(10.0, wall_s=WALL_S + 1000)])
 
@@ -121,9 +127,9 @@ def test_what_is_too_old_leaves_by_the_clock_that_both_have(path: Path, store: S
 
 def test_boots_without_a_name_go_by_the_wall_clock(path: Path, store: Store) -> None:
     """Nobody can tell whose monotonic time it is."""
-    nameless = store.begin(True, "", WALL_S, 50_000.0, b"")
+    nameless = store.begin(is_start=True, boot_id="", wall_s=WALL_S, monotonic_s=50_000.0, document=b"")
     store.write(nameless, [], row(50_000.0, wall_s=WALL_S))
-    ours = store.begin(True, "", WALL_S + 100, 0.0, b"")
+    ours = store.begin(is_start=True, boot_id="", wall_s=WALL_S + 100, monotonic_s=0.0, document=b"")
 
     store.forget_old("", ours, WALL_S + 100, 200_000.0)
 
@@ -161,8 +167,7 @@ def test_a_reader_that_does_not_let_go_cannot_grow_the_log(path: Path, store: St
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM rows").fetchone()
     with pytest.raises(LogTooLongError, match="its log is full"):
-        for number in range(1000):
-            store.write(1, [], row(number * 10.0, 20_000))
+        write_on(store, 1000)
 
     assert store.size_bytes < SMALL.size_max_bytes
 

@@ -26,7 +26,8 @@ def tick(now_s: float, sent: int | None = None, *, wall_s: float | None = None, 
     wall_s = WALL_S + now_s if wall_s is None else wall_s
     sent = int(now_s * 1_000_003) if sent is None else sent
     readings = [
-        Reading(Link(Fabric.INFINIBAND, f"mlx5_{port}", "1"), FixedValues(PLACES, [4, sent + port * 7919, port])) for port in range(ports)
+        Reading(Link(Fabric.INFINIBAND, f"mlx5_{port}", "1"), FixedValues(PLACES, [4, sent * (port + 7919) % (1 << 61), port]))
+        for port in range(ports)
     ]
     readings += [Reading(Device("mlx5_0"), {"ib_visible": 1.5}), Reading(NODE, {})]
     return Tick(wall_s, now_s, (Snapshot(FEED, wall_s, now_s, tuple(readings), faults),), statuses)

@@ -40,6 +40,8 @@ class HealthNode:
     found: dict[str, frozenset[str]] = field(
         default_factory=lambda: {"infiniband": frozenset(CARDS), "nvlink": frozenset({"gpu0"}), "ethernet": frozenset()}
     )
+    mute: frozenset[str] = frozenset()
+    """Sources of which no device answers, though the newest scan found them."""
     shown: Snapshot | None = None
 
     def __post_init__(self) -> None:
@@ -62,12 +64,18 @@ class HealthNode:
         while self.now_s < until_s:
             self.now_s += 5.0
             for link, values in self.seen.items():
+                if _source(link) in self.mute:
+                    continue
                 self._bring(snapshot(self.now_s, [(link, values)], subject=link.device, source=_source(link)))
                 if link.fabric is not Fabric.NVLINK:
                     self._bring(identity(self.now_s, link, self.cards[link.device]))
             if LINK in self.seen:
                 self._bring(gpu_identity(self.now_s, "gpu0", self.cards["gpu0"]))
-            statuses = [SourceStatus(name, up=True, devices=len(devices), subjects=devices) for name, devices in self.found.items()]
+            statuses = [
+                SourceStatus(name, up=True, devices=len(devices), subjects=devices,
+                             oldest_sample_monotonic_s=None if name in self.mute else self.now_s)
+                for name, devices in self.found.items()
+            ]  # fmt: skip
             self.shown = self.health.observe(self._feeds, statuses, WALL_S + self.now_s + wall_jump_s, self.now_s)
             self.kept.save_if_changed()
             self.learned.save_if_changed()

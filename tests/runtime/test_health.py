@@ -158,6 +158,28 @@ def test_all_devices_of_a_driver_gone_at_once_are_no_loss_but_grace(records: Rec
     assert [message.split(":")[0] for message in records.messages if message.startswith("grace")] == ["grace began", "grace ended"]
 
 
+def test_a_driver_that_is_back_before_the_next_scan_was_loaded_anew_all_the_same() -> None:
+    """All devices of a driver fell silent at once and came back with links that train: grace."""
+    node = HealthNode().run(60.0)
+    node.mute = frozenset({"infiniband"})
+    node.run(10.0)
+    node.mute, node.seen = frozenset(), {**node.seen, PORT: DOWN, OTHER: DOWN}
+    node.run(30.0)
+
+    assert (node.status(), node.status(OTHER), node.node[signals.NODE_GRACE.key]) == ("grace", "grace", 1)
+
+
+def test_the_only_device_of_a_driver_that_fell_silent_has_no_grace() -> None:
+    """Its fault is its own; so has a source that never answered."""
+    node = HealthNode().run(60.0)
+    node.mute = frozenset({"nvlink"})
+    node.run(10.0)
+    node.mute, node.seen = frozenset(), {**node.seen, LINK: INACTIVE}
+    node.run(30.0)
+
+    assert (node.status(LINK), node.node[signals.NODE_GRACE.key]) == ("failed", 0)
+
+
 def test_a_port_that_is_configured_off_may_vanish() -> None:
     """Whoever switched it off does not miss it."""
     node = HealthNode(ports={"mlx5_0": ExpectedPort(is_up=False)}).run(15.0).lose("mlx5_0").run(60.0)
