@@ -14,6 +14,8 @@ from tests.node_days.upkeep import Event
 
 SEED_OF_ALL = 20_260
 """Another one makes other days."""
+BURST_HZ, BURST_EVERY = 10.0, 10
+"""Each tenth day has the burst sampler on; it costs three times as long to play."""
 SLEEP_AFTER_S = 2 * MINUTE_S
 """Spells shorter than this put no GPU to sleep."""
 
@@ -49,7 +51,8 @@ def node_day(number: int, duration_s: float = DAY_S) -> NodeDay:
         PlannedFault(place, event.kind, event.at_s, event.until_s, event.target, event.values)
         for place, event in enumerate(sorted(events, key=lambda event: event.at_s))
     )
-    scenario = Scenario(profile.name, duration_s, seed, traffic=traffic, faults=faults, silent=("*",), title=f"node-day {number}")
+    burst_hz = BURST_HZ if number % BURST_EVERY == 0 else None
+    scenario = Scenario(profile.name, duration_s, seed, burst_hz, traffic=traffic, faults=faults, silent=("*",), title=f"node-day {number}")
     return NodeDay(number, scenario, tuple(block.kind for block in blocks if block.from_s < duration_s))
 
 
