@@ -26,6 +26,8 @@ as configured [D]."""
 JUDGED_PASSES = 20
 """Passes whose median says how long one takes: one that was disturbed does not count."""
 PERIOD_MAX_S = 1.6
+REST_S = 15.0
+"""A port whose counter refuses is left alone for so long: a driver that answers EINVAL writes the kernel log at each read."""
 STUCK_S = 2.0
 """A read that has not come back for so long hangs."""
 
@@ -38,14 +40,18 @@ class Sampled:
         self.transmit, self.receive = Direction(), Direction()
         self.lock = threading.Lock()
         self.error: OSError | None = None
+        self.rests_until_s = float("-inf")
 
-    def read(self, period_s: float) -> None:
-        """One sample. A read that fails tells nothing, and what comes after it begins anew."""
+    def read(self, now_s: float, period_s: float) -> None:
+        """One sample. A read that fails tells nothing, the port rests, and what comes after that begins anew."""
+        if now_s < self.rests_until_s:
+            return
         try:
             seen = self.port.read()
             self.error = None
         except OSError as error:
             seen, self.error = None, error
+            self.rests_until_s = now_s + REST_S
         with self.lock:
             if seen is None:
                 self.transmit.forget()
@@ -70,6 +76,8 @@ class BurstSampler:
         self.clock_s = clock.monotonic_s
         """By which samples are timed."""
         self._ports: tuple[Sampled, ...] = ()
+        self._leaving: deque[Sampled] = deque()
+        """To be closed by the thread that reads: a handle that is closed under a read may by then be another file's."""
         self._took_s: deque[float] = deque(maxlen=JUDGED_PASSES)
         self._term = 0
         self._current: tuple[Sampled, float] | None = None
@@ -80,11 +88,9 @@ class BurstSampler:
         self._is_started = False
 
     def adopt(self, ports: Sequence[Sampled]) -> None:
-        """These from now on. Ports that left are closed by who reads them last."""
-        gone = [port for port in self._ports if port not in ports and port not in self._held]
+        """These from now on. Those that left are closed by the thread that reads, with its next pass."""
+        self._leaving.extend([port for port in self._ports if port not in ports and port not in self._held])
         self._ports = tuple(ports)
-        for port in gone:
-            port.port.close()
 
     def start(self) -> None:
         """Sample in a thread of its own until stop()."""
@@ -104,13 +110,18 @@ class BurstSampler:
     def sample(self) -> None:
         """One pass over all ports."""
         began_s, term = self._clock.monotonic_s(), self._term
+        while self._leaving:
+            self._leaving.popleft().port.close()
         for port in self._ports:
             if port in self._held:
                 continue
-            self._current = port, self._clock.monotonic_s()
-            port.read(self.period_s)
+            now_s = self._clock.monotonic_s()
+            self._current = port, now_s
+            port.read(now_s, self.period_s)
             if self._term != term:  # it hung, and another thread has taken over since
                 self._held.discard(port)
+                if port not in self._ports:
+                    port.port.close()
                 return
         self._current = None
         self._judge(self._clock.monotonic_s() - began_s)
@@ -153,7 +164,7 @@ class BurstSampler:
             now_s = self._clock.monotonic_s()
             next_s += self.period_s * max(1.0, (now_s - next_s) // self.period_s + 1.0)
         if self._term == term:
-            for port in self._ports:
+            for port in (*self._ports, *self._leaving):
                 port.port.close()
 
 

@@ -101,6 +101,29 @@ def test_a_device_that_leaves_and_returns_is_sampled_again() -> None:
     assert bench.read().readings[0].values[SAMPLES.key, "transmit", OBSERVATIONS] > 100
 
 
+def test_handles_are_given_back_by_the_thread_that_reads() -> None:
+    """Not by the one that finds a device gone: a handle closed under a read may by then be another file's."""
+    bench = Bench().run(1.0)
+    during = bench.tree.handles_open
+    bench.sampler.adopt(())
+    left = bench.tree.handles_open
+    bench.sampler.sample()
+
+    assert (left, bench.tree.handles_open) == (during, 0)
+
+
+def test_a_counter_that_refuses_is_left_alone_for_a_while() -> None:
+    """A driver that answers EINVAL writes the kernel log at each read: two tries in sixteen seconds, not 160."""
+    bench = Bench().run(1.0)
+    path = f"{PORT}/counters/port_rcv_data"
+    bench.tree.fail(path, errno.EINVAL)
+    bench.run(1.0)
+    opened = bench.tree.opened[path]
+    bench.run(16.0)
+
+    assert bench.tree.opened[path] - opened == 1
+
+
 class SlowClock(ManualClock):
     """Each look at it takes so long: a pass over ports reads the time three times a port."""
 
