@@ -22,13 +22,23 @@ BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench detection recorder-kills node-days node-days-report assets clean
+.PHONY: help demo fleet fleet-scale screenshots test lint bench detection recorder-kills node-days node-days-report assets clean
 
 help: ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
 
 demo: $(VENV)/installed ## start the exporter on a simulated HGX H100 node (Ctrl-C stops it)
 	$(BIN)/fabric-exporter run --simulate hgx-h100 --sources.bursts.enabled
+
+fleet: $(VENV)/installed ## serve a simulated fleet for a Prometheus (NODES=16, TIER=standard, TARGETS=fleet-targets.json)
+	$(BIN)/python -m exporter.cli.fleet --nodes "$(or $(NODES),16)" --tier "$(or $(TIER),standard)" \
+		--targets "$(or $(TARGETS),fleet-targets.json)"
+
+fleet-scale: $(VENV)/installed-dev ## scrape 1,000 simulated nodes with a real Prometheus (NODES=1000, MINUTES=30)
+	$(BIN)/python -m tests.fleet.scale --nodes "$(or $(NODES),1000)" --minutes "$(or $(MINUTES),30)"
+
+screenshots: $(VENV)/installed-report ## draw each board from a real Prometheus on a simulated fleet (MINUTES=10, DIR=screenshots)
+	$(BIN)/python -m tests.screenshots --minutes "$(or $(MINUTES),10)" --dir "$(or $(DIR),screenshots)"
 
 test: $(VENV)/installed-dev ## run the whole test suite
 	$(BIN)/python -m pytest
@@ -55,11 +65,12 @@ recorder-kills: $(VENV)/installed-dev ## kill the flight recorder 200 times in m
 	$(BIN)/python -m tests.recorder.kills "$$(mktemp -d)"
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
-assets: $(VENV)/installed ## regenerate the references in docs/
+assets: $(VENV)/installed-dev ## regenerate the references in docs/ and the boards in dashboards/generated/
 	$(BIN)/fabric-exporter metrics --markdown > docs/metrics.md.new
 	mv docs/metrics.md.new docs/metrics.md
 	$(BIN)/python -c 'from exporter.config.reference import reference_markdown as r; print(r(), end="")' > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
+	$(BIN)/python -m dashboards.shipped
 
 clean: ## remove the virtual environment, caches and built packages
 	rm -rf $(VENV) $(BENCH_VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -78,6 +89,10 @@ $(VENV)/installed: $(VENV)/made pyproject.toml
 $(VENV)/installed-dev: $(VENV)/made pyproject.toml
 	$(PIP) --editable '.[dev]'
 	@touch $(VENV)/installed $@
+
+$(VENV)/installed-report: $(VENV)/made pyproject.toml
+	$(PIP) --editable '.[dev,report]'
+	@touch $(VENV)/installed $(VENV)/installed-dev $@
 
 $(BENCH_VENV)/installed-dev: pyproject.toml
 	"$(BENCH_PYTHON)" -m venv $(BENCH_VENV)

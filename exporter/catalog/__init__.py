@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from exporter.catalog import ethernet, gpu, gpudirect, infiniband, internals, jobs, nvlink, pcie, signals, xid
+from exporter.catalog import ethernet, gpu, gpudirect, infiniband, internals, jobs, nvlink, pcie, probes, signals, xid
 from exporter.model.metric import Metric
 
 
@@ -30,6 +30,7 @@ CATALOGUE: Mapping[str, Metric] = catalogue(
         *gpudirect.ROWS,
         *jobs.ROWS,
         *signals.ROWS,
+        *probes.ROWS,
         *internals.ROWS,
     )
 )

@@ -6,8 +6,9 @@ NAME = "fabric_exporter_"
 SOURCE = ("source",)
 
 
-def _gauge(key: str, unit: Unit, labels: tuple[str, ...], help_text: str, tier: Tier = Tier.BASIC, absent: str = "") -> Metric:
-    return Metric("exporter_" + key, NAME + key, Kind.GAUGE, unit, labels, help_text, tier, absent=absent)
+def _gauge(key: str, unit: Unit, labels: tuple[str, ...], help_text: str, tier: Tier = Tier.BASIC, absent: str = "",
+           captured: bool = True) -> Metric:  # noqa: FBT001, FBT002  # a column of the table  # fmt: skip
+    return Metric("exporter_" + key, NAME + key, Kind.GAUGE, unit, labels, help_text, tier, absent=absent, captured=captured)
 
 
 BUILD_INFO = Metric("exporter_build", NAME + "build_info", Kind.INFO, Unit.COUNT, ("version", "revision", "pythonversion"),
@@ -46,13 +47,13 @@ GPU_PROCESS_STUCK = _gauge("gpu_process_stuck", Unit.COUNT, (),
     "1 while the process that asks the driver cannot be ended: the kernel holds it in a call, and no other is started.")  # fmt: skip
 RECORDER_ROWS = Metric("exporter_recorder_rows", NAME + "recorder_rows_total", Kind.COUNTER, Unit.COUNT, (),
     "Rows that the flight recorder has written since the start of the exporter.", Tier.BASIC,
-    absent="nothing is recorded: recorder.enabled is false, or state.dir cannot be written")  # fmt: skip
-RECORDER_LOST = Metric("exporter_recorder_lost_ticks", NAME + "recorder_lost_ticks_total", Kind.COUNTER, Unit.COUNT, (),
+    absent="nothing is recorded: recorder.enabled is false, or state.dir cannot be written", captured=False)  # fmt: skip
+RECORDER_DROPPED = Metric("exporter_recorder_dropped", NAME + "recorder_dropped_total", Kind.COUNTER, Unit.COUNT, (),
     "Ticks that are not in the recording because the disk was full, slow or broken.", Tier.BASIC,
-    absent="nothing is recorded: see fabric_exporter_recorder_rows_total")  # fmt: skip
+    absent="nothing is recorded: see fabric_exporter_recorder_rows_total", captured=False)  # fmt: skip
 RECORDER_BYTES = _gauge("recorder_bytes", Unit.BYTES, (), "Size of the recording on the disk with its log.",
-    absent="nothing is recorded: see fabric_exporter_recorder_rows_total")  # fmt: skip
+    absent="nothing is recorded: see fabric_exporter_recorder_rows_total", captured=False)  # fmt: skip
 
 ROWS = (BUILD_INFO, SIMULATED, SOURCE_UP, SOURCE_DEVICES, SOURCE_DEVICES_HUNG, SOURCE_LAST_SUCCESS, SOURCE_DURATION, SAMPLE_AGE,
         DUTY, SOURCE_FAULTS, SERIES, SERIES_DROPPED, STATE_WRITABLE, RELOAD_OK, RELOAD_TIME, GPUS_RELEASED,
-        GPU_PROCESS_STUCK, RECORDER_ROWS, RECORDER_LOST, RECORDER_BYTES)  # fmt: skip
+        GPU_PROCESS_STUCK, RECORDER_ROWS, RECORDER_DROPPED, RECORDER_BYTES)  # fmt: skip

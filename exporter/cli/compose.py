@@ -7,6 +7,7 @@ from exporter.cli.gpus import Gpus
 from exporter.cli.memory import Memory
 from exporter.cli.places import places_of, rail_table_of
 from exporter.config.schema import Config
+from exporter.exposition.choice import Labels
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import PageMaker
 from exporter.model.link_capability import expected_link
@@ -154,4 +155,9 @@ def pages_of(config: Config, process_numbers: ProcessNumbers | None, sources: Se
     """The page maker by the configuration; `process_numbers` outlive a reload."""
     numbers = process_numbers if config.exposition.exporter_metrics else None
     return PageMaker(tier=Tier[config.exposition.tier.upper()], series_cap=config.exposition.series_cap, process_numbers=numbers,
-                     sources=sources)  # fmt: skip
+                     sources=sources, labels=labels_of(config))  # fmt: skip
+
+
+def labels_of(config: Config) -> Labels:
+    """What every series carries beside its own labels."""
+    return (("node", config.exposition.node_label),) if config.exposition.node_label is not None else ()

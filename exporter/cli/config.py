@@ -1,4 +1,4 @@
-"""Check the configuration (file, variables and flags together), or show each value and where it came from."""
+"""Check the configuration (file, variables, flags and the web configuration file together), or show each value and where it came from."""
 
 import argparse
 
@@ -24,6 +24,10 @@ def run(args: argparse.Namespace) -> int:
     if args.file:
         args.config = args.file
     found = loaded(args)
+    if args.action == "check" and found.config.web.config_file is not None:
+        from exporter.cli.web_file import WebFile  # noqa: PLC0415  # TLS and passwords, which most daemons go without
+
+        WebFile(found.config.web.config_file)
     if args.action == "check":
         print(f"{found.file}: ok" if found.file else "ok (no file: defaults, variables and flags)")
     else:

@@ -25,6 +25,7 @@ from exporter.config.schema import Config
 from exporter.exposition.client_library import ProcessNumbers
 from exporter.exposition.page import Page
 from exporter.model.health_document import document_of
+from exporter.model.node_health import NodeHealth
 from exporter.model.snapshot import Reading, Scene
 from exporter.runtime.board import Board
 from exporter.runtime.clock import Clock
@@ -203,12 +204,21 @@ class Daemon:
         }
 
     def health(self) -> Mapping[str, object]:
-        """What `check` asks for: the verdict of every link, and why that may not be the whole picture. From memory."""
+        """What `check` asks for, as JSON takes it."""
+        return document_of(self.node_health())
+
+    def node_health(self) -> NodeHealth:
+        """The verdict of every link, and why that may not be the whole picture. From memory."""
         is_alive, why = self.healthy()
         notes = [] if is_alive else [why]
         if self._gpus.is_released:
             notes.append("the GPUs are released: fabric-exporter resume takes them back")
-        return document_of(self._health.now()._replace(simulated=self._simulated is not None, notes=tuple(notes)))
+        return self._health.now()._replace(simulated=self._simulated is not None, notes=tuple(notes))
+
+    @property
+    def last_reload_ok(self) -> bool:
+        """False once a reload was refused, until one is not."""
+        return self._reload_ok
 
     def reload(self) -> ControlAnswer:
         """Read the configuration again; adopt it if it is right, else say what is wrong and go on with the old one. What happened."""

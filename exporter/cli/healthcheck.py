@@ -3,11 +3,15 @@
 import argparse
 import http.client
 import socket
+from typing import TYPE_CHECKING
 
 from exporter.cli.exits import Exit
 from exporter.cli.options import add_options, duration_argument, loaded
 from exporter.config.schema import Web
 from exporter.model.address import Address, TcpAddress, UnixAddress, parse_address
+
+if TYPE_CHECKING:
+    import ssl
 
 PATH = "/-/healthy"
 TIMEOUT_S = 2.0
@@ -25,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 if /-/healthy answers 200, else 1; one line on stdout either way. Raises ConfigError."""
-    address = address_of(loaded(args).config.web)
+    web = loaded(args).config.web
+    address = address_of(web)
     if isinstance(address, TcpAddress) and address.port == 0:
         print(f"not healthy: {address} lets the kernel choose a port, so nobody knows where to ask; set web.health_address")
         return Exit.FINDING
-    problem = ask(address, args.timeout)
+    problem = ask(address, args.timeout, _tls_of(web))
     print(f"not healthy: {address}{PATH}: {problem}" if problem else f"healthy: {address}{PATH}")
     return Exit.FINDING if problem else Exit.OK
 
@@ -39,12 +44,33 @@ def address_of(web: Web) -> Address:
     return parse_address(web.health_address or web.listen_addresses[0])
 
 
-def ask(address: Address, timeout_s: float) -> str | None:
+def _tls_of(web: Web) -> "ssl.SSLContext | None":
+    """How to speak to the listen address, None for plain HTTP. Raises ConfigError for a web configuration file that is wrong.
+
+    Nothing is verified: what this machine's daemon answers is no secret, and its certificate names the node, not loopback.
+    """
+    if web.config_file is None or web.health_address is not None:
+        return None
+    from exporter.config.web_file import read_web_file  # noqa: PLC0415  # TLS, which most daemons go without
+    from exporter.config.yaml_lines import read_file  # noqa: PLC0415  # as above
+
+    if read_web_file(read_file(web.config_file), web.config_file)[0].tls is None:
+        return None
+    import ssl  # noqa: PLC0415  # as above
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def ask(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> str | None:
     """None if the daemon says it is healthy, else why not in a few words."""
     try:
         connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
         connection.sock = connect(address, timeout_s)
         try:
+            if tls is not None:
+                connection.sock = tls.wrap_socket(connection.sock)
             connection.request("GET", PATH)
             response = connection.getresponse()
         finally:
@@ -55,6 +81,8 @@ def ask(address: Address, timeout_s: float) -> str | None:
         return f"{error.strerror or error}; is the daemon running?"
     except http.client.HTTPException as error:
         return f"the answer is not HTTP ({type(error).__name__}); does something else listen there?"
+    if response.status == http.client.UNAUTHORIZED:
+        return "it asks for a password; set web.health_address to a plain address such as 127.0.0.1:29101"
     return None if response.status == http.client.OK else f"HTTP {response.status}"
 
 

@@ -27,6 +27,7 @@ AREAS: Mapping[str, str] = {
     "fabric_link_": "Links: what the rules say",
     "fabric_rail_": "Rails",
     "fabric_node_": "Node",
+    "fabric_probe_": "Probes",
     "fabric_exporter_": "The exporter itself",
 }
 """Public prefix → heading, in the order of the page; a row that fits none stands under `Other`."""

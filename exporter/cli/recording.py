@@ -53,7 +53,7 @@ class DaemonRecording:
             self._thread.stop()
             self._thread = None
         if place is not None and self._thread is None:
-            self._thread = RecorderThread(Writer(*place), self._newest)
+            self._thread = RecorderThread(Writer(*place), None if self._has_begun else self._newest)
         if place is None and config.recorder.enabled and not self._said:
             self._said = True
             log.warning("nothing is recorded: %s cannot be written (option state.dir)", state.path)
@@ -83,7 +83,7 @@ class DaemonRecording:
         if self._thread is None:
             return ()
         figures = self._thread.figures
-        return (Reading(NODE, {internals.RECORDER_ROWS.key: figures.rows, internals.RECORDER_LOST.key: figures.lost_ticks,
+        return (Reading(NODE, {internals.RECORDER_ROWS.key: figures.rows, internals.RECORDER_DROPPED.key: figures.lost_ticks,
                                internals.RECORDER_BYTES.key: figures.size_bytes}),)  # fmt: skip
 
     def events(self, query: Mapping[str, Sequence[str]]) -> bytes:

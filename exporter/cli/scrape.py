@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from exporter.catalog import CATALOGUE
-from exporter.cli.compose import Machine, sources_of, this_machine
+from exporter.cli.compose import Machine, labels_of, sources_of, this_machine
 from exporter.cli.exits import Exit
 from exporter.cli.gpus import ChildGpus, VirtualGpus
 from exporter.cli.health import health_of
@@ -19,6 +19,7 @@ from exporter.cli.simulated_machine import simulated_machine
 from exporter.cli.timing import PASSES, CostRecorder, timing_table
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
+from exporter.exposition.choice import Labels
 from exporter.exposition.client_library import encode_openmetrics, families_of
 from exporter.exposition.layout import selected_readings
 from exporter.exposition.page import render
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.timing:
         return _timed(config)
     scene = _simulated(config, args.window) if config.simulate.profile else _real(config, args.window)
-    text = _text(scene, Selection(Tier[config.exposition.tier.upper()]), args.format, config.exposition.series_cap)
+    text = _text(scene, Selection(Tier[config.exposition.tier.upper()]), args.format, config.exposition.series_cap, labels_of(config))
     if args.textfile:
         _write_textfile(args.textfile, text)
     else:
@@ -141,15 +142,15 @@ def _two_passes(config: Config, machine: Machine, clock: Clock, executor: Execut
     return scene
 
 
-def _text(scene: Scene, selection: Selection, form: str, series_cap: int) -> str:
+def _text(scene: Scene, selection: Selection, form: str, series_cap: int, labels: Labels) -> str:
     if form == "prometheus":
-        return render(scene, selection, series_cap)
+        return render(scene, selection, series_cap, labels=labels)
     readings = selected_readings(scene, selection)
     if form == "openmetrics":
-        return encode_openmetrics(families_of(readings, CATALOGUE, selection, series_cap)).decode()
+        return encode_openmetrics(families_of(readings, CATALOGUE, selection, series_cap, labels)).decode()
     faults = [fault for snapshot in scene.snapshots.values() for fault in snapshot.faults]
     told = [{"source": f.source, "subject": f.subject, "reason": f.reason.value, "detail": f.detail} for f in faults]
-    page = {"series": samples_of(readings, CATALOGUE, selection, series_cap), "faults": told}
+    page = {"series": samples_of(readings, CATALOGUE, selection, series_cap, labels), "faults": told}
     return json.dumps(page, ensure_ascii=False, indent=1) + "\n"
 
 

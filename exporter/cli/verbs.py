@@ -30,6 +30,7 @@ VERBS: Mapping[str, Verb] = {
     "recordings": Verb("exporter.cli.recordings", "what the flight recorder kept: list it, export it, play it through health again"),
     "config": Verb("exporter.cli.config", "check the configuration, or show each value and where it came from"),
     "metrics": Verb("exporter.cli.metrics", "the reference of every series"),
+    "assets": Verb("exporter.cli.assets", "write the boards, rules and alerts that ship with the exporter into a folder"),
     "release": Verb("exporter.cli.release", "ask the running daemon to let go of the GPUs"),
     "resume": Verb("exporter.cli.resume", "ask the running daemon to take the GPUs back"),
     "reload": Verb("exporter.cli.reload", "ask the running daemon to read its configuration again"),

@@ -68,8 +68,6 @@ def _build(section: type, path: tuple[str, ...], given: Mapping[str, Given]) -> 
 def _contradictions(config: Config, origins: Mapping[str, str]) -> list[Mistake]:
     """Values that are right by themselves but not together; looked for only once each is."""
     found: list[Mistake] = []
-    if config.web.config_file is not None:
-        found.append(_mistake("web.config_file", "not supported yet: TLS and passwords arrive with a later version", origins))
     found.extend(_address_conflicts(config, origins))
     for section in sorted(SECTIONS):
         paths = [f"{section}.{name}" for name in INTERVALS if f"{section}.{name}" in OPTIONS]

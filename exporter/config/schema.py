@@ -49,10 +49,17 @@ class Web:
         "None: the listen addresses answer both; set it for kubelet probes once those need TLS or a password.",
         Spelling("--web.health-address"),
     )
+    systemd_socket: bool = option(
+        default=False,
+        kind=BOOLEAN,
+        doc="Take the sockets that a systemd .socket unit opened, in place of web.listen_addresses.",
+        reason="Off: the daemon opens its own. On, the port is open before the daemon is, and a port below 1024 needs no capability.",
+        spelling=Spelling("--web.systemd-socket", value="true"),
+    )
     config_file: str | None = option(
         None,
         PATH,
-        "TLS and passwords in the format of Prometheus' exporter-toolkit. Not supported yet: setting it is an error.",
+        "A file with TLS, passwords and headers for the listen addresses, in the format of Prometheus' exporter-toolkit: docs/security.md.",
         "None: plain HTTP, as node_exporter starts.",
         Spelling("--web.config.file"),
     )
@@ -209,6 +216,14 @@ class Exposition:
         count(100, 10_000_000, "series"),
         "Series on one page, at most; what is left off is counted.",
         "Four times the full tier of an eight-GPU node: it bites only when something is wrong.",
+    )
+    node_label: str | None = option(
+        None,
+        TEXT,
+        "Put the label node with this value on every series.",
+        "None: the scrape configuration knows the node and sets the label by relabelling; this is for where it cannot, as --label.node=%H "
+        "in a systemd unit.",
+        Spelling("--label.node"),
     )
     exporter_metrics: bool = option(
         default=True,

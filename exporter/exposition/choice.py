@@ -15,6 +15,9 @@ from exporter.model.snapshot import Number, Reading, SeriesKey, metric_key
 
 _Found: TypeAlias = tuple[int, Entity, SeriesKey, Number]
 
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+"""Labels (and their values) that every series of a page carries beside its own, such as `node` (`--label.node`); usually none."""
+
 DROP_REASONS = ("limit", "duplicate", "invalid")
 
 
@@ -42,7 +45,8 @@ class Choice:
         return sum(len(series) for _, series in self.rows)
 
 
-def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Choice:
+def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int,
+           labels: Labels = ()) -> Choice:  # fmt: skip
     """The series of a page. Of two that claim one name and one set of labels the first is kept: Prometheus would do the same, silently.
     Where the cap bites, rows of the lower tiers keep their place: what everybody needs is the last to go."""
     found: dict[str, list[_Found]] = {key: [] for key in rows}
@@ -63,7 +67,7 @@ def choose(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: S
         shown = found[row.key]
         if row.nvlink_tier is not None or row.sick_tier is not None:
             shown = [series for series in shown if _tier_of(row, series) <= selection.tier]
-        kept[row.key] = _of_row(row, shown, room, dropped)
+        kept[row.key] = _of_row(row, shown, room, labels, dropped)
         room -= len(kept[row.key])
     return Choice(tuple((row, kept[row.key]) for row in wanted if kept[row.key]), dropped)
 
@@ -82,7 +86,7 @@ def _tier_of(row: Metric, series: _Found) -> Tier:
     return row.tier
 
 
-def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, int]) -> tuple[Series, ...]:
+def _of_row(row: Metric, found: Sequence[_Found], room: int, labels: Labels, dropped: dict[str, int]) -> tuple[Series, ...]:
     kept: dict[tuple[str, tuple[tuple[str, str], ...] | None], Series] = {}
     for position, entity, key, value in found:
         name, pairs = sample_name(row, key), label_pairs(row, entity, key)
@@ -90,5 +94,5 @@ def _of_row(row: Metric, found: Sequence[_Found], room: int, dropped: dict[str, 
         if pairs is None or problem:
             dropped[problem or "invalid"] = dropped.get(problem or "invalid", 0) + 1
         else:
-            kept[name, pairs] = Series(name, pairs, value, position)
+            kept[name, pairs] = Series(name, (*pairs, *labels), value, position)
     return tuple(kept.values())

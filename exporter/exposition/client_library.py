@@ -9,7 +9,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 
 from exporter.catalog.limits import SERIES_CAP
-from exporter.exposition.choice import Choice, choose
+from exporter.exposition.choice import Choice, Labels, choose
 from exporter.exposition.selection import Selection
 from exporter.model.metric import Kind, Metric
 from exporter.model.snapshot import Reading
@@ -26,15 +26,15 @@ class ProcessNumbers:
         GCCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
-    def text(self, selection: Selection) -> bytes:
-        """Text format 0.0.4 of the process's series that the selection wants."""
+    def text(self, selection: Selection, labels: Labels = ()) -> bytes:
+        """Text format 0.0.4 of the process's series that the selection wants, each with these labels beside its own."""
         registry = self._registry.restricted_registry(list(selection.names)) if selection.names else self._registry
-        return text_exposition.generate_latest(registry)
+        return text_exposition.generate_latest(registry if not labels else _registry_of(_labelled(registry.collect(), labels)))
 
-    def families(self, selection: Selection) -> list[Family]:
+    def families(self, selection: Selection, labels: Labels = ()) -> list[Family]:
         """The same as families."""
         registry = self._registry.restricted_registry(list(selection.names)) if selection.names else self._registry
-        return list(registry.collect())
+        return list(_labelled(registry.collect(), labels))
 
 
 class _Families:
@@ -51,9 +51,9 @@ class _Families:
 
 
 def families_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection,
-                series_cap: int = SERIES_CAP) -> list[Family]:  # fmt: skip
+                series_cap: int = SERIES_CAP, labels: Labels = ()) -> list[Family]:  # fmt: skip
     """Readings as prometheus_client families: the slow way to the samples of the text page (OpenMetrics, and the tests' oracle)."""
-    return families_in(choose(readings, rows, selection, series_cap))
+    return families_in(choose(readings, rows, selection, series_cap, labels))
 
 
 def families_in(choice: Choice) -> list[Family]:
@@ -76,6 +76,17 @@ def encode_openmetrics(families: Sequence[Family]) -> bytes:
     """OpenMetrics 1.0, which ends in # EOF."""
     body: bytes = openmetrics_exposition.generate_latest(_registry_of(families))  # type: ignore[no-untyped-call]  # untyped upstream
     return body
+
+
+def _labelled(families: Iterable[Family], labels: Labels) -> list[Family]:
+    """The families with these labels on each sample."""
+    added = dict(labels)
+    labelled: list[Family] = []
+    for family in families:
+        twin = Family(family.name, family.documentation, family.type, family.unit)
+        twin.samples = [sample._replace(labels={**sample.labels, **added}) for sample in family.samples]
+        labelled.append(twin)
+    return labelled
 
 
 def _registry_of(families: Sequence[Family]) -> CollectorRegistry:

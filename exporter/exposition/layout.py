@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 
-from exporter.exposition.choice import choose
+from exporter.exposition.choice import Labels, choose
 from exporter.exposition.selection import EXPORTER, Selection
 from exporter.exposition.text import head_of, number_text, series_of
 from exporter.model.metric import Metric
@@ -74,9 +74,10 @@ def signature_of(readings: Sequence[Reading]) -> list[tuple[object, ...]]:
     return [(entity, values.places) if values.__class__ is FixedValues else (entity, *values) for entity, values in readings]
 
 
-def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int) -> Layout:
+def lay_out(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection, series_cap: int,
+            labels: Labels = ()) -> Layout:  # fmt: skip
     """Build the Layout: series grouped by row in the catalogue's order, within a row in the readings' order."""
-    choice = choose(readings, rows, selection, series_cap)
+    choice = choose(readings, rows, selection, series_cap, labels)
     parts: list[list[str]] = [[]]
     order: list[int] = []
     for row, found in choice.rows:

@@ -12,7 +12,7 @@ from exporter.catalog import CATALOGUE
 from exporter.catalog.internals import SERIES, SERIES_DROPPED
 from exporter.catalog.limits import SERIES_CAP
 from exporter.exposition.accept import accepts_gzip, wants_openmetrics
-from exporter.exposition.choice import DROP_REASONS, choose
+from exporter.exposition.choice import DROP_REASONS, Labels, choose
 from exporter.exposition.client_library import OPENMETRICS_TYPE, ProcessNumbers, encode_openmetrics, families_in, families_of
 from exporter.exposition.layout import Layout, lay_out, selected_readings, signature_of
 from exporter.exposition.selection import EXPORTER, Selection, selection_of
@@ -40,16 +40,17 @@ class PageMaker:
     """Renders Scenes. Thread-safe: concurrent scrapers of one generation share one rendering.
 
     `sources` are names that `?collect[]=` may ask for before the first Scene is there. `process_numbers` adds prometheus_client's process
-    collectors; None leaves them out (--web.disable-exporter-metrics).
+    collectors; None leaves them out (--web.disable-exporter-metrics). `labels` stand on every series.
     """
 
     def __init__(self, *, tier: Tier, series_cap: int, process_numbers: ProcessNumbers | None = None, sources: Sequence[str] = (),
-                 rows: Mapping[str, Metric] = CATALOGUE) -> None:  # fmt: skip
+                 labels: Labels = (), rows: Mapping[str, Metric] = CATALOGUE) -> None:  # fmt: skip
         self.tier = tier
         self._series_cap = series_cap
         self._process_numbers = process_numbers
         self._rows = rows
         self._sources = sources
+        self._labels = labels
         self._lock = threading.Lock()
         self._generation = -1
         self._pages: dict[tuple[Selection, str, bool], Page] = {}
@@ -88,23 +89,24 @@ class PageMaker:
         readings = selected_readings(scene, selection)
         layout, count_text = self._layouts.get(selection, (None, b""))
         if layout is None or layout.signature != signature_of(readings):
-            layout = lay_out(readings, self._rows, selection, self._series_cap)
+            layout = lay_out(readings, self._rows, selection, self._series_cap, self._labels)
             count = [count_reading(layout.series, layout.dropped)]
-            count_text = lay_out(count, self._rows, selection, SERIES_CAP).fill(count).encode()  # on top of the cap: it must show
+            above = lay_out(count, self._rows, selection, SERIES_CAP, self._labels)  # on top of the cap: it must show
+            count_text = above.fill(count).encode()
             self._layouts[selection] = layout, count_text
             _forget_oldest(self._layouts, SELECTIONS_KEPT)
         parts = layout.encode(readings)
         if selection.wants_source(EXPORTER):
-            parts += [count_text, self._process_numbers.text(selection) if self._process_numbers is not None else b""]
+            parts += [count_text, self._process_numbers.text(selection, self._labels) if self._process_numbers is not None else b""]
         return b"".join(parts)
 
     def _openmetrics(self, scene: Scene, selection: Selection) -> bytes:
         readings = selected_readings(scene, selection)
-        choice = choose(readings, self._rows, selection, self._series_cap)
+        choice = choose(readings, self._rows, selection, self._series_cap, self._labels)
         families = families_in(choice)
         if selection.wants_source(EXPORTER):
-            families += families_of([count_reading(choice.count, choice.dropped)], self._rows, selection)
-            families += self._process_numbers.families(selection) if self._process_numbers is not None else []
+            families += families_of([count_reading(choice.count, choice.dropped)], self._rows, selection, labels=self._labels)
+            families += self._process_numbers.families(selection, self._labels) if self._process_numbers is not None else []
         return encode_openmetrics(families)
 
 
@@ -121,10 +123,10 @@ def gzip(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
-def render(scene: Scene, selection: Selection, series_cap: int, rows: Mapping[str, Metric] = CATALOGUE) -> str:
+def render(scene: Scene, selection: Selection, series_cap: int, rows: Mapping[str, Metric] = CATALOGUE, labels: Labels = ()) -> str:
     """One page's text without caching or the exporter's count lines: for tests, golden files and one-shot commands."""
     readings = selected_readings(scene, selection)
-    return lay_out(readings, rows, selection, series_cap).fill(readings)
+    return lay_out(readings, rows, selection, series_cap, labels).fill(readings)
 
 
 def _forget_oldest(cache: dict[Selection, tuple[Layout, bytes]] | dict[tuple[Selection, str, bool], Page], keep: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from exporter.catalog.limits import SERIES_CAP
-from exporter.exposition.choice import choose
+from exporter.exposition.choice import Labels, choose
 from exporter.exposition.selection import Selection
 from exporter.model.metric import Metric
 from exporter.model.snapshot import Number, Reading
@@ -19,7 +19,7 @@ class Sample(TypedDict):
 
 
 def samples_of(readings: Sequence[Reading], rows: Mapping[str, Metric], selection: Selection,
-               series_cap: int = SERIES_CAP) -> list[Sample]:  # fmt: skip
+               series_cap: int = SERIES_CAP, labels: Labels = ()) -> list[Sample]:  # fmt: skip
     """Samples of the rows a selection wants, grouped by row in the catalogue's order."""
-    chosen = choose(readings, rows, selection, series_cap).rows
+    chosen = choose(readings, rows, selection, series_cap, labels).rows
     return [{"name": series.name, "labels": dict(series.pairs), "value": series.value} for _, found in chosen for series in found]

@@ -11,6 +11,9 @@ from exporter.model.snapshot import Number
 UNCHANGED = 0
 """Stands for a pass that brought what the one before brought."""
 
+NUMBER_MAX = 1 << 80
+"""Counters have 64 bits, scaled ones a few more. What is far larger would not fit a float."""
+
 
 def deltas(before: Sequence[Number], now: Sequence[Number]) -> Any:
     """What `now` has that `before` had not, of equal length: UNCHANGED, or an item for each number: a whole number is added, anything else
@@ -32,7 +35,7 @@ def applied(before: list[Number], told: Any) -> list[Number]:
         return before
     if len(told) != len(before):
         raise ValueError("a pass has another length than its layout")
-    return [a + d if d.__class__ is int and a.__class__ is int else _number(a, d) for a, d in zip(before, told, strict=True)]
+    return [checked(a + d) if d.__class__ is int and a.__class__ is int else _number(a, d) for a, d in zip(before, told, strict=True)]
 
 
 def _number(before: Number, told: Any) -> Number:
@@ -42,7 +45,9 @@ def _number(before: Number, told: Any) -> Number:
 
 
 def checked(value: Any) -> Number:
-    """The value, if it is a number. Raises TypeError."""
+    """The value, if it is a number that sources bring. Raises TypeError, ValueError."""
     if not isinstance(value, int | float):
         raise TypeError("expected a number")
+    if isinstance(value, int) and abs(value) > NUMBER_MAX:
+        raise ValueError("no counter is so large")
     return value

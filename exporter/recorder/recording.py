@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from exporter.recorder.layouts import layout_in
 from exporter.recorder.rows import Layouts, ticks_in, unpacked
-from exporter.recorder.schema import APPLICATION_ID, VERSION, NewerRecordingError, NoRecordingError
+from exporter.recorder.schema import APPLICATION_ID, TABLES, TROUBLE, VERSION, NewerRecordingError, NoRecordingError
 from exporter.recorder.tick import Event, EventKind, Life, Tick
 
 WAIT_S = 5.0
@@ -20,6 +20,7 @@ EVENTS_A_STEP = 500
 LAYOUTS_MAX_BYTES = 64 << 20
 """Of one chapter's document or layout, unpacked."""
 ENDLESS = float("inf")
+NUMBER_MAX = 1e15
 
 
 class Chapter(NamedTuple):
@@ -70,7 +71,8 @@ class Recording:
     def chapters(self) -> list[Chapter]:
         """All of them, in order."""
         found = self._all("SELECT id, is_start, boot_id, wall_s, monotonic_s FROM chapters ORDER BY id")
-        return [Chapter(number, bool(is_start), *rest) for number, is_start, *rest in found]
+        return [Chapter(number, bool(is_start), str(boot_id), _number(wall_s), _number(monotonic_s))
+                for number, is_start, boot_id, wall_s, monotonic_s in found]  # fmt: skip
 
     def spans(self) -> list[Span]:
         """One for each boot, in order."""
@@ -79,11 +81,12 @@ class Recording:
             (rows,) = self._all("SELECT min(first_wall_s), max(last_wall_s), count(*), total(ticks), total(lost) FROM rows "
                                 "WHERE chapter = ?", chapter.number)  # fmt: skip
             ((events,),) = self._all("SELECT count(*) FROM events WHERE chapter = ?", chapter.number)
-            first_s, last_s, count, ticks, lost = rows
+            first_s, last_s = (None if time_s is None else _number(time_s) for time_s in rows[:2])
+            count, ticks, lost = rows[2:]
             before = spans.get(chapter.boot_id, Span(chapter.boot_id, None, None, 0, 0, 0, 0, 0))
             spans[chapter.boot_id] = Span(
                 chapter.boot_id, _of_both(min, before.first_wall_s, first_s), _of_both(max, before.last_wall_s, last_s),
-                before.rows + count, before.ticks + int(ticks), before.lost + int(lost), before.events + events,
+                before.rows + count, before.ticks + int(_number(ticks)), before.lost + int(_number(lost)), before.events + events,
                 before.starts + chapter.is_start,
             )  # fmt: skip
         return list(spans.values())
@@ -113,7 +116,7 @@ class Recording:
                 if chapter is None:  # it began after we looked
                     chapters = {one.number: one for one in self.chapters()}
                     chapter = chapters.get(number) or Chapter(number, is_start=False, boot_id="", wall_s=0.0, monotonic_s=0.0)
-                yield self._part(chapter, lost, text)
+                yield self._part(chapter, int(_number(lost)), text if isinstance(text, bytes) else b"")
             if len(found) < ROWS_A_STEP:
                 return
 
@@ -128,7 +131,7 @@ class Recording:
                 last = number
                 event = event_in(*words)
                 if event is not None:
-                    yield boot_id or "", event
+                    yield str(boot_id or ""), event
             if len(found) < EVENTS_A_STEP:
                 return
 
@@ -141,7 +144,7 @@ class Recording:
         try:
             for tick in ticks_in(text, self._layouts_of(chapter.number)):
                 ticks.append(tick)  # noqa: PERF402  # those before the trouble are kept
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             return Part(chapter, tuple(ticks), lost, str(error))
         return Part(chapter, tuple(ticks), lost)
 
@@ -160,7 +163,7 @@ class Recording:
         """Every line of the answer at once, so that nothing stays open in between."""
         try:
             return self._db.execute(question, values).fetchall()
-        except sqlite3.Error as error:
+        except TROUBLE as error:
             raise NoRecordingError(f"{self.path}: {error}") from error
 
 
@@ -171,12 +174,16 @@ def open_recording(path: str) -> Recording:
     db = _connected(path)
     try:
         (version,), (application,) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id"))
-    except sqlite3.Error as error:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        db.execute("PRAGMA trusted_schema = OFF")
+    except TROUBLE as error:
         db.close()
         raise NoRecordingError(f"{path}: {error}") from error
-    if application == APPLICATION_ID and version <= VERSION:
+    if application == APPLICATION_ID and version <= VERSION and tables >= TABLES.keys():
         return Recording(path, db)
     db.close()
+    if application == APPLICATION_ID and version <= VERSION:
+        raise NoRecordingError(f"{path}: is damaged: it lacks {', '.join(sorted(TABLES.keys() - tables))}")
     if application != APPLICATION_ID:
         raise NoRecordingError(f"{path}: is no recording of fabric-exporter")
     raise NewerRecordingError(f"{path}: a later version made it (layout {version}, this program reads {VERSION})")
@@ -184,17 +191,17 @@ def open_recording(path: str) -> Recording:
 
 def _connected(path: str) -> sqlite3.Connection:
     """Read-only. Where the folder cannot be written either, a file whose log is empty can still be read, as one that nobody writes."""
-    problem: sqlite3.Error | None = None
+    problem: Exception | None = None
     is_settled = not os.path.exists(path + "-wal") or os.stat(path + "-wal").st_size == 0
     for mode in ("mode=ro", "mode=ro&immutable=1") if is_settled else ("mode=ro",):
         try:
             db = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True, timeout=WAIT_S, isolation_level=None)
-        except sqlite3.Error as error:
+        except TROUBLE as error:
             problem = error
             continue
         try:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        except sqlite3.Error as error:
+        except TROUBLE as error:
             problem = error
             db.close()
         else:
@@ -206,9 +213,14 @@ def event_in(kind: str, wall_s: float, monotonic_s: float, link: str, document: 
     """The event of a line; None if a later version knows such events alone, or it is torn."""
     try:
         facts = json.loads(document)
-        return Event(EventKind(kind), float(wall_s), float(monotonic_s), str(link), str(facts.pop("text", "")), facts)
+        return Event(EventKind(kind), _number(wall_s), _number(monotonic_s), str(link), str(facts.pop("text", "")), facts)
     except (AttributeError, TypeError, ValueError, RecursionError):
         return None
+
+
+def _number(value: object) -> float:
+    """A number as it is; 0 for what a stranger may have put in its place."""
+    return float(value) if isinstance(value, int | float) and abs(value) < NUMBER_MAX else 0.0
 
 
 def _nothing(path: str) -> tuple[bytes]:

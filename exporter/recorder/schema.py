@@ -5,6 +5,8 @@ nobody need count who uses what. A chapter holds what makes its health again: ex
 times are those of its first tick: where that has left with the oldest rows, a reader sees it.
 """
 
+import sqlite3
+
 FILE = "recording.sqlite"
 """Its name in the state directory."""
 VERSION = 1
@@ -35,6 +37,9 @@ CREATE = (
     f"PRAGMA user_version = {VERSION}",
 )
 """Run in one transaction: a file has all of it or nothing."""
+
+TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+"""What sqlite3 raises. It makes a text of SQLite's message, which quotes names of a damaged schema as they are."""
 
 
 class NewerRecordingError(Exception):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from exporter.recorder.rows import Row
-from exporter.recorder.schema import APPLICATION_ID, CREATE, TABLES, VERSION, ForeignFileError, NewerRecordingError
+from exporter.recorder.schema import APPLICATION_ID, CREATE, TABLES, TROUBLE, VERSION, ForeignFileError, NewerRecordingError
 
 Connect: TypeAlias = Callable[[str], sqlite3.Connection]
 """Opens a file. The seam for disks that are slow or full."""
@@ -22,6 +22,8 @@ HEADROOM_SHARE = 64
 """What is cleared at a time: a sixty-fourth of the bound."""
 SLACK_BYTES = 256 << 10
 """Pages that a row touches beside its own: indexes, the list of free pages."""
+ROWS_AT_ONCE, EVENTS_AT_ONCE = 200, 2000
+"""Removed in one transaction at most: each page that becomes free goes through the log."""
 EMPTY = "id NOT IN (SELECT chapter FROM rows) AND id NOT IN (SELECT chapter FROM events)"
 VACUUM_PAGES = 512
 """Free pages given back at a time, where a file is larger than it may be."""
@@ -64,7 +66,9 @@ def connect_for_writing(path: str) -> sqlite3.Connection:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether it says that the file itself is broken (or lacks a table), and not that the disk is."""
+    """Whether it says that the file itself is broken, lacks a table or is another's, and not that the disk is in trouble."""
+    if isinstance(error, (ForeignFileError, UnicodeDecodeError)):
+        return True
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
@@ -76,6 +80,8 @@ class Store:
     def __init__(self, path: str, bounds: Bounds, connect: Connect = connect_for_writing) -> None:
         self._path = path
         self._bounds = bounds
+        if _has_odd_header(path):
+            raise ForeignFileError("its header is damaged")
         self._db = connect(path)
         try:
             self._open()
@@ -142,10 +148,13 @@ class Store:
         empty the recording. What earlier boots wrote goes by the wall clock, the only one that both have."""
         ours = "chapter IN (SELECT id FROM chapters WHERE id = ? OR (boot_id = ? AND boot_id <> ''))"
         times = (chapter, boot_id, monotonic_s - self._bounds.keep_s, chapter, boot_id, wall_s - self._bounds.keep_s)
-        old = "DELETE FROM {0} WHERE ({1} AND {2}monotonic_s < ?) OR (NOT {1} AND {2}wall_s < ?)"
-        self._in_one([
-            (old.format("rows", ours, "last_"), times), (old.format("events", ours, ""), times),
-            (f"DELETE FROM chapters WHERE id < ? AND {EMPTY}", (chapter,)),  # noqa: S608  # as all here: our own words
+        for table, which, most in (("rows", "last_", ROWS_AT_ONCE), ("events", "", EVENTS_AT_ONCE)):
+            old = f"({ours} AND {which}monotonic_s < ?) OR (NOT {ours} AND {which}wall_s < ?)"
+            delete = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {old} LIMIT {most})"  # noqa: S608  # our own words
+            while self._changed([(delete, times)]) == most:
+                pass
+        self._changed([
+            (f"DELETE FROM chapters WHERE id < ? AND {EMPTY}", (chapter,)),  # noqa: S608  # as above
             ("DELETE FROM layouts WHERE chapter < ? AND chapter NOT IN (SELECT chapter FROM rows)", (chapter,)),
         ])  # fmt: skip
 
@@ -158,7 +167,7 @@ class Store:
         """Let go of the file. Raises nothing."""
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error:
+        except TROUBLE:
             pass  # what is in the log stays there, and the next one to open the file finds it
         finally:
             self._db.close()
@@ -187,18 +196,16 @@ class Store:
             if freed >= size_bytes:
                 break
         oldest = self._db.execute("SELECT chapter, first_monotonic_s FROM rows WHERE id > ? ORDER BY id LIMIT 1", (last,)).fetchone()
-        before = self._db.total_changes
         values: tuple[object, ...] = ()
         if oldest is not None and found:
             which, values = "chapter < ? OR (chapter = ? AND monotonic_s < ?)", (oldest[0], oldest[0], oldest[1])
         else:
             which = "id <= (SELECT min(id) + max(64, count(*) / 16) FROM events)"
-        self._in_one([
+        return bool(self._changed([
             ("DELETE FROM rows WHERE id <= ?", (last,)), (f"DELETE FROM events WHERE {which}", values),  # noqa: S608
             ("DELETE FROM layouts WHERE chapter < (SELECT max(id) FROM chapters) AND chapter NOT IN (SELECT chapter FROM rows)", ()),
             (f"DELETE FROM chapters WHERE id < (SELECT max(id) FROM chapters) AND {EMPTY}", ()),  # noqa: S608
-        ])  # fmt: skip
-        return self._db.total_changes > before
+        ]))  # fmt: skip
 
     def _in_one(self, statements: Iterable[tuple[str, Sequence[object]]]) -> int:
         """Run these in one transaction; the id of the last row that was inserted."""
@@ -213,11 +220,27 @@ class Store:
             raise
         return last or 0
 
+    def _changed(self, statements: Iterable[tuple[str, Sequence[object]]]) -> int:
+        """Run these in one transaction; how many rows they changed."""
+        before = self._db.total_changes
+        self._in_one(statements)
+        return self._db.total_changes - before
+
     def _one(self, question: str) -> int:
         return int(self._db.execute(question).fetchone()[0])
 
     def _wal_bytes(self) -> int:
         return _size_bytes(self._path + "-wal")
+
+
+def _has_odd_header(path: str) -> bool:
+    """Whether the file's format versions (bytes 18 and 19) are none of ours: SQLite calls such a file read-only, as if the disk were."""
+    try:
+        with open(path, "rb") as file:
+            versions = file.read(20)[18:]
+    except OSError:
+        return False
+    return not set(versions) <= {1, 2}
 
 
 def _size_bytes(path: str) -> int:

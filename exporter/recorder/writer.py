@@ -6,7 +6,6 @@ are those of the ticks.
 
 import json
 import logging
-import sqlite3
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from exporter.recorder.broken import put_aside
 from exporter.recorder.layouts import LayoutBook, document_of
 from exporter.recorder.rows import Row, RowWriter
-from exporter.recorder.schema import ForeignFileError, NewerRecordingError
+from exporter.recorder.schema import TROUBLE, ForeignFileError, NewerRecordingError
 from exporter.recorder.store import Bounds, Connect, EventLine, Store, connect_for_writing, is_damage
 from exporter.recorder.tick import Event, Json, Life, Tick
 
@@ -167,9 +166,9 @@ class Writer:
                 log.error("nothing is recorded: %s; move it away, or run the version that made it", error)  # noqa: TRY400
                 self.figures = self.figures._replace(is_refused=True)
                 return False
-            except (sqlite3.Error, OSError, ForeignFileError) as error:
+            except (*TROUBLE, OSError, ForeignFileError) as error:
                 self._let_go()
-                if not (is_damage(error) or isinstance(error, ForeignFileError)) or not self._put_aside(error):
+                if not is_damage(error) or not self._put_aside(error):
                     self._say(error)
                     return False
             else:

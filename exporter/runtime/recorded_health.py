@@ -3,6 +3,7 @@
 Knows what makes the same health again from a recording (`life_of`, `settings_in`): replay.py is the other end.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Protocol
@@ -77,10 +78,10 @@ def settings_in(words: Mapping[str, Any]) -> HealthSettings:
     try:
         known = {item.name for item in fields(Thresholds)}
         thresholds = Thresholds(**{name: float(value) for name, value in words["thresholds"].items() if name in known})
-        ports = {str(pattern): _port_in(port) for pattern, port in words["ports"].items()}
+        ports = {re.compile(pattern).pattern: _port_in(port) for pattern, port in words["ports"].items()}
         tick_bytes = words["tick_bytes"]
         return HealthSettings(thresholds, ports, None if tick_bytes is None else int(tick_bytes), [str(name) for name in words["left_out"]])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, re.error) as error:
         raise ValueError("the settings of a chapter make no sense") from error
 
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from exporter.recorder.newest import KEPT_MAX, NewestEvents
@@ -29,9 +29,9 @@ class _Item(NamedTuple):
 
 
 class RecorderThread:
-    """Starts with the first life. `newest` is told of the events that the file holds from before."""
+    """Starts with the first life. `newest` is told of the events that the file holds from before; None if nobody is to be."""
 
-    def __init__(self, writer: Writer, newest: NewestEvents) -> None:
+    def __init__(self, writer: Writer, newest: NewestEvents | None = None) -> None:
         self._writer = writer
         self._newest = newest
         self._queue: deque[_Item] = deque()
@@ -41,8 +41,6 @@ class RecorderThread:
         self._late: list[Event] = []
         self._is_late = False
         self._thread: threading.Thread | None = None
-        self.ended: Callable[[], None] | None = None
-        """Called in the thread when all is written, for tests."""
 
     def begin(self, life: Life) -> None:
         """Another health from here on."""
@@ -94,21 +92,22 @@ class RecorderThread:
             self._held.notify()
 
     def _run(self) -> None:
-        remembered = False
         while (item := self._next()) is not None:
             if item.life is not None:
                 self._writer.begin(item.life)
-                if not remembered:
-                    remembered = True
-                    found = [event_in(*line) for line in self._writer.newest_events(KEPT_MAX)]
-                    self._newest.remember([event for event in found if event is not None])
+                self._remember()
             elif item.tick is not None:
                 self._writer.take(item.tick, item.events, item.lost, item.memory)
             else:
                 self._writer.tell(item.events)
         self._writer.close()
-        if self.ended is not None:
-            self.ended()
+
+    def _remember(self) -> None:
+        """Tell of what the file holds from before, once."""
+        if self._newest is not None:
+            found = [event_in(*line) for line in self._writer.newest_events(KEPT_MAX)]
+            self._newest.remember([event for event in found if event is not None])
+            self._newest = None
 
     def _next(self) -> _Item | None:
         """The next item, waited for; None when the recorder is to stop and nothing is left."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from exporter.model.maintenance import Maintenance
-from exporter.recorder.recording import Recording
+from exporter.recorder.recording import Chapter, Recording
 from exporter.recorder.tick import Life, Tick
 from exporter.runtime import kept_verdicts, learned_ports
 from exporter.runtime.health import Boot, Health, HealthSettings
@@ -27,7 +27,7 @@ ENDLESS = float("inf")
 
 class Replayed(NamedTuple):
     """One look of health: its times, and which verdicts changed. `is_whole`: nothing is missing between the beginning of this life and
-    here. `problem` says what is, where it begins to be missing."""
+    here. `problem` says what is, where it begins to be missing; a last one without changes says what is missing at the end."""
 
     wall_s: float
     monotonic_s: float
@@ -42,29 +42,28 @@ def replayed(recording: Recording, from_s: float = 0.0, to_s: float = ENDLESS,
     knew. `settings_of` may change what was configured: what would another threshold have said? Raises
     NoRecordingError, or ValueError for settings that make no sense."""
     health: Health | None = None
-    life = (0.0, "")
-    is_whole, chapter_seen = False, 0
+    seen: Chapter | None = None
+    life, is_whole, untold = (0.0, ""), False, ""
     starts = [chapter.number for chapter in recording.chapters() if chapter.is_start and chapter.wall_s <= from_s]
     for chapter, ticks, lost, problem in recording.parts(to_s=to_s, first_chapter=starts[-1] if starts else 0):
-        says = problem
-        if chapter.number != chapter_seen:
+        if health is None or seen is None or chapter.number != seen.number:
             found = recording.life(chapter)
-            is_another = (found.began_wall_s, found.boot_id) != life
-            if chapter.is_start or health is None or is_another:
+            if health is None or chapter.is_start or (found.began_wall_s, found.boot_id) != life:
                 health = _health_of(found, settings_of)
                 is_whole = chapter.is_start and not lost and bool(ticks) and ticks[0].monotonic_s == chapter.monotonic_s
-                says = says or ("" if is_whole else "the beginning of this life is not in the recording")
-            chapter_seen, life = chapter.number, (found.began_wall_s, found.boot_id)
+                untold = untold or ("" if is_whole else "the beginning of this life is not in the recording")
+            seen, life = chapter, (found.began_wall_s, found.boot_id)
         if lost:
-            is_whole, says = False, says or f"{lost} ticks are missing before this one"
-        if health is not None:
-            for tick in ticks:
-                changes = _looked(health, tick)
-                if from_s <= tick.wall_s <= to_s:
-                    yield Replayed(tick.wall_s, tick.monotonic_s, changes, is_whole, says)
-                    says = problem
+            is_whole, untold = False, untold or f"{lost} ticks are missing before this one"
+        for tick in ticks:
+            changes = _looked(health, tick)
+            if from_s <= tick.wall_s <= to_s:
+                yield Replayed(tick.wall_s, tick.monotonic_s, changes, is_whole, untold)
+                untold = ""
         if problem:
-            is_whole = False
+            is_whole, untold = False, untold or problem
+    if untold and seen is not None:
+        yield Replayed(seen.wall_s, seen.monotonic_s, (), is_whole=False, problem=untold)
 
 
 def _looked(health: Health, tick: Tick) -> tuple[Change, ...]:

@@ -20,7 +20,8 @@ WALL_START_S = 1_800_000_000.0
 
 
 class ScenarioHardware:
-    """The node of a scenario, as old as its head start; it started at Unix time `wall_start_s`. Raises ValueError for an unknown profile."""
+    """The node of a scenario, as old as its head start; Unix time was `wall_start_s` when it started. Raises ValueError for an unknown
+    profile."""
 
     def __init__(self, scenario: Scenario, head_start_s: float = HEAD_START_S, wall_start_s: float = WALL_START_S) -> None:
         self._wall_start_s = wall_start_s

@@ -80,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self._url = b""
         self._accept: list[bytes] = []
         self._accept_encoding: list[bytes] = []
+        self._authorization = b""
         self._unsent = False
         self._awaited: asyncio.Future[Response] | None = None
         self._answered = False
@@ -169,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_message_begin(self) -> None:
         """Parser: the first byte of a request."""
         self._in_request = True
-        self._url, self._accept, self._accept_encoding = b"", [], []
+        self._url, self._accept, self._accept_encoding, self._authorization = b"", [], [], b""
         self._head_bytes = 0
 
     def on_url(self, url: bytes) -> None:
@@ -178,12 +179,14 @@ class Connection(asyncio.BufferedProtocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Parser: one header, or one trailer of a chunked body. Two concern us."""
+        """Parser: one header, or one trailer of a chunked body. Three concern us; of several authorizations the first, as in Go."""
         self._count(len(name) + len(value) + 4)
         if len(name) == len("accept") and name.lower() == b"accept":
             self._accept.append(value)
         elif len(name) == len("accept-encoding") and name.lower() == b"accept-encoding":
             self._accept_encoding.append(value)
+        elif len(name) == len("authorization") and name.lower() == b"authorization" and not self._authorization:
+            self._authorization = value
 
     def on_message_complete(self) -> None:
         """Parser: the end of a request."""
@@ -196,6 +199,7 @@ class Connection(asyncio.BufferedProtocol):
             (url.query or b"").decode("latin-1"),
             b", ".join(self._accept).decode("latin-1"),
             b", ".join(self._accept_encoding).decode("latin-1"),
+            self._authorization.decode("latin-1"),
         )
         self._answer(request, self._parser.should_keep_alive() and not self._parser.should_upgrade())
 

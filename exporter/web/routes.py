@@ -5,7 +5,7 @@ What a path shows comes from plain callables, so that nothing here knows how a p
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import parse_qs
@@ -67,13 +67,15 @@ Check = Callable[[], tuple[bool, str]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The parts of an HTTP request that any route looks at. `path` is percent-decoded, `query` is not."""
+    """The parts of an HTTP request that any route looks at. `path` is percent-decoded, `query` is not; `authorization`, which holds a
+    password, is in no repr."""
 
     method: str
     path: str
     query: str = ""
     accept: str = ""
     accept_encoding: str = ""
+    authorization: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,20 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from exporter.model.web_security import ClosedError
 from exporter.web.connection import Answering, Connection, Limits
 
 log = logging.getLogger("fabric_exporter.web")
 
-Listener: TypeAlias = tuple[socket.socket, Answering, ssl.SSLContext | None]
-"""A listening, non-blocking socket, what it answers, and its TLS context (None: plain HTTP)."""
+Tls: TypeAlias = Callable[[], ssl.SSLContext | None]
+"""Asked for each connection, on the loop: its TLS context, None for plain HTTP. Raises ClosedError where it is to be closed."""
+
+Listener: TypeAlias = tuple[socket.socket, Answering, Tls | None]
+"""A listening, non-blocking socket, what it answers, and its TLS (None: plain HTTP for ever)."""
 
 ACCEPT_PAUSE_S = 1.0
 """Rest after accept() failed for want of files or memory: the cause does not go away at once, and trying is a busy loop."""
@@ -68,7 +72,7 @@ class _Server:
         self._refusing = False
         self._quiet_until_s = 0.0
 
-    async def accept(self, listener: socket.socket, routes: Answering, tls: ssl.SSLContext | None) -> None:
+    async def accept(self, listener: socket.socket, routes: Answering, tls: Tls | None) -> None:
         """Accept for ever; returns by cancellation only."""
         if listener.family != socket.AF_UNIX:
             # Accepted sockets inherit it. asyncio sets it too, but only where the listener was made with IPPROTO_TCP as its third
@@ -119,11 +123,15 @@ class _Server:
             else:
                 return peer
 
-    async def _connect(self, peer: socket.socket, connection: Connection, tls: ssl.SSLContext | None) -> None:
+    async def _connect(self, peer: socket.socket, connection: Connection, tls: Tls | None) -> None:
         """Turn a socket into a running connection."""
-        timeouts = {"ssl_handshake_timeout": self._limits.handshake_s, "ssl_shutdown_timeout": TLS_CLOSE_S} if tls else {}
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, peer, ssl=tls, **timeouts)
+            context = tls() if tls is not None else None
+        except ClosedError:
+            return
+        timeouts = {"ssl_handshake_timeout": self._limits.handshake_s, "ssl_shutdown_timeout": TLS_CLOSE_S} if context else {}
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, peer, ssl=context, **timeouts)
         except OSError as error:
             log.debug("connection failed: %s", error)
 

@@ -20,6 +20,7 @@ from tests.benchmarks import (
     hung_driver,
     memory,
     more_scrapers,
+    recorder,
     rendering,
     sampling_cost,
     slow_files,
@@ -39,6 +40,7 @@ TARGETS: Mapping[str, Callable[[int], Iterator[Figure]]] = {
     "P7": lambda rounds: chain(system_calls.measure(rounds), driver_calls.measure(rounds)),
     "P8": more_scrapers.measure,
     "P9": slow_files.measure,
+    "R1": recorder.measure,
 }
 BESIDE_NODE_EXPORTER = frozenset({"P1", "P4", "P5", "P7"})
 ROUNDS, QUICK_ROUNDS = 5, 2
@@ -125,6 +127,8 @@ P5_PROFILE = (
     "rest stacks of threads and what pages and gzip take in passing. A minute later it is the same.",
 )
 NOTES = (
+    "R1 plays a simulated node in virtual time with the recorder on a real file; counted is all CPU time that recording adds. Snapshots of",
+    "one tick have one time there; on hardware each has its own, which costs some 0.5 kB a row more.",
     "P1 forces one sampling pass for each scrape, which the daemon never does: it samples at its own intervals and answers from memory.",
     "`fast + normal` reads state and all counters; `slow` reads the identity texts too. node_exporter reads all of them on each scrape and",
     "lists the folders each time; ours lists them again with a slow pass, at most every five seconds.",

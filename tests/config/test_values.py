@@ -3,6 +3,7 @@
 import pytest
 
 from exporter.config.duration import format_duration, parse_duration
+from exporter.config.kinds import size
 from exporter.model.address import TcpAddress, UnixAddress, parse_address
 
 
@@ -46,3 +47,19 @@ def test_text_that_is_no_address_is_refused(text: str) -> None:
     """Refused at start, not by the kernel or the resolver later."""
     with pytest.raises(ValueError, match=r"expected|at most"):
         parse_address(text)
+
+
+@pytest.mark.parametrize(("text", "size_bytes"), [("512MB", 512_000_000), ("16000kB", 16_000_000), ("2GB", 2_000_000_000)])
+def test_size_is_read_in_bytes_and_written_back(text: str, size_bytes: int) -> None:
+    """Thousands, as disks are sold; the shortest text comes back."""
+    kind = size(16_000_000, 10**12)
+
+    assert kind.parse(text) == size_bytes
+    assert kind.parse(kind.show(size_bytes)) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "512", "512 MB", "512mb", "0.5GB", "1MB", "2000TB", "512MiB", "-1GB", "٥GB"])
+def test_text_that_is_no_size_is_refused(text: str) -> None:
+    """A bare number has no unit; too small and too large are refused alike."""
+    with pytest.raises(ValueError, match="expected a size from 16MB to 1TB such as 512MB, got"):
+        size(16_000_000, 10**12).parse(text)

@@ -1,7 +1,7 @@
 """A real Prometheus for tests: scrapes given targets each second into a throw-away store, answers queries over its API."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +59,12 @@ class PrometheusServer:
 
         return poll(all_known, SCRAPE_BOUND_S, "every target is scraped")
 
+    def document(self, what: str, **parameters: str) -> Any:
+        """The whole JSON document of an endpoint, with its warnings. Raises HTTPError for a question that is wrong."""
+        return json.loads(fetch(f"{self.url}/api/v1/{what}?{urlencode(parameters)}"))
+
     def _ask(self, what: str, **parameters: str) -> Any:  # JSON of that endpoint
-        return json.loads(fetch(f"{self.url}/api/v1/{what}?{urlencode(parameters)}"))["data"]
+        return self.document(what, **parameters)["data"]
 
 
 @contextmanager
@@ -71,6 +75,16 @@ def prometheus(targets: Iterable[str], folder: Path) -> Iterator[PrometheusServe
     """
     scrape = {"job_name": "test", "static_configs": [{"targets": list(targets)}]}
     settings = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}
+    with prometheus_with(settings, folder) as server:
+        yield server
+
+
+@contextmanager
+def prometheus_with(settings: Mapping[str, Any], folder: Path) -> Iterator[PrometheusServer]:
+    """A Prometheus with that configuration; all it has is kept below `folder`.
+
+    Skips the test where Prometheus is not installed. Raises RealServerError or TimeoutError if it does not start.
+    """
     config = folder / "prometheus.yml"
     config.write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML
     argv = [

@@ -1,6 +1,7 @@
 """Scenarios played in virtual time with the recorder attached, without its thread: what was recorded is compared with what was live."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 from exporter.cli.health import health_of
@@ -75,16 +76,20 @@ def transition(now_s: float, before: Verdict, after: Verdict) -> Transition:
 def record(text: str, path: Path, config: Config | None = None, options: Options = OPTIONS) -> Tape:
     """Play that scenario and record it there."""
     tape = Tape(path, options)
-    lives: list[float] = []
-
-    def life(config: Config, memory: Memory, boot: Boot) -> RecordedLife:
-        lives.append(float(len(lives)))
-        return RecordedLife(tape, health_of(config, memory, boot), memory, lives[-1])
-
-    for _ in played(scenario_of(text, "story.yaml"), config or Config(), life):
-        pass
+    play_into(tape, text, config or Config())
     tape.writer.close()
     return tape
+
+
+def play_into(tape: Tape, text: str, config: Config) -> None:
+    """Play that scenario, with the tape running."""
+    lives = count()
+
+    def life(config: Config, memory: Memory, boot: Boot) -> RecordedLife:
+        return RecordedLife(tape, health_of(config, memory, boot), memory, float(next(lives)))
+
+    for _ in played(scenario_of(text, "story.yaml"), config, life):
+        pass
 
 
 def opened(path: Path) -> Recording:

@@ -21,18 +21,19 @@ from tests.recorder.ticks import FAULT, STATUS, tick
 TEXTS = st.text(max_size=8)
 ENTITIES = st.one_of(st.just(NODE), st.builds(Device, TEXTS), st.builds(Link, st.sampled_from(Fabric), TEXTS, TEXTS))
 NUMBERS = st.one_of(st.integers(0, 1 << 64), st.floats(allow_nan=False))
+TIMES = st.floats(-1e11, 1e11)
 KEYS = st.one_of(TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple))
 READINGS = st.builds(lambda entity, values, fixed: Reading(entity, fixed_of(values) if fixed else values),
                      ENTITIES, st.dictionaries(KEYS, NUMBERS, max_size=4), st.booleans())  # fmt: skip
 FEEDS = st.builds(Feed, TEXTS, TEXTS, st.sampled_from(Cadence))
 FAULTS = st.builds(Fault, TEXTS, TEXTS, st.sampled_from(Reason), TEXTS)
-SNAPSHOTS = st.builds(Snapshot, FEEDS, NUMBERS.map(float), NUMBERS.map(float), st.lists(READINGS, max_size=4).map(tuple),
+SNAPSHOTS = st.builds(Snapshot, FEEDS, TIMES, TIMES, st.lists(READINGS, max_size=4).map(tuple),
                       st.lists(FAULTS, max_size=2).map(tuple))  # fmt: skip
 STATUSES = st.builds(SourceStatus, source=st.sampled_from("ab"), up=st.sampled_from([True, False, None]),
                      devices=st.one_of(st.none(), st.integers(0, 9)), hung=st.lists(TEXTS, max_size=2).map(tuple),
                      subjects=st.frozensets(TEXTS, max_size=3), looked_for=TEXTS,
                      faults=st.dictionaries(st.sampled_from(Reason), st.integers(0, 9), max_size=2))  # fmt: skip
-TICKS = st.builds(Tick, NUMBERS.map(float), NUMBERS.map(float), st.lists(SNAPSHOTS, max_size=3).map(tuple),
+TICKS = st.builds(Tick, TIMES, TIMES, st.lists(SNAPSHOTS, max_size=3).map(tuple),
                   st.lists(STATUSES, max_size=2, unique_by=lambda status: status.source).map(tuple))  # fmt: skip
 
 

@@ -125,6 +125,18 @@ def test_what_is_too_old_leaves_by_the_clock_that_both_have(path: Path, store: S
     assert first_and_count(path)[1] == first_and_count(path, "events", "id")[1] == 0
 
 
+def test_a_whole_day_leaves_in_steps(path: Path, store: Store) -> None:
+    """A machine that was off for days: the log stays short while the rows leave."""
+    for number in range(1500):
+        store.write(1, [], row(number * 10.0))
+    largest = (path.parent / f"{FILE}-wal").stat().st_size
+
+    store.forget_old("boot-1", 1, WALL_S, 200_000.0)
+
+    assert first_and_count(path)[1] == 0
+    assert max(largest, (path.parent / f"{FILE}-wal").stat().st_size) < 6_000_000
+
+
 def test_boots_without_a_name_go_by_the_wall_clock(path: Path, store: Store) -> None:
     """Nobody can tell whose monotonic time it is."""
     nameless = store.begin(is_start=True, boot_id="", wall_s=WALL_S, monotonic_s=50_000.0, document=b"")

@@ -14,6 +14,7 @@ from exporter.recorder.schema import FILE
 from exporter.recorder.store import connect_for_writing
 from exporter.recorder.writer import Writer
 from exporter.runtime.recorder_thread import TICKS_MAX, RecorderThread
+from tests.real.listener import poll
 from tests.recorder.ticks import LIFE, OPTIONS, event, tick
 
 
@@ -91,8 +92,7 @@ def test_a_slow_disk_costs_ticks_and_no_event(start: Start, path: str, disk: Slo
     lost = recorder.figures.lost_ticks
     disk.go_on.set()
     recorder.take(tick(10_000.0))
-    while recorder.figures.rows < TICKS_MAX // 2 - 1:
-        pass
+    poll(lambda: recorder.figures.rows >= TICKS_MAX // 2 - 1 or None, 30.0, "the recorder has caught up")
     recorder.take(tick(10_005.0))
 
     assert recorder.stop(30.0)

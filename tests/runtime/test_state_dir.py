@@ -10,8 +10,16 @@ import pytest
 from exporter.runtime.state_dir import LOCK, StateInUseError, lock_state_dir
 
 HOLD = "import sys; from exporter.runtime.state_dir import lock_state_dir; lock_state_dir(sys.argv[1]); print('held', flush=True); input()"
-FORK = "import sys, os, time; from exporter.runtime.state_dir import lock_state_dir; lock_state_dir(sys.argv[1]); child = os.fork()\n" \
-       "if child == 0: time.sleep(60)\nprint(child, flush=True); input()"  # fmt: skip
+FORK = """
+import os, sys, time
+from exporter.runtime.state_dir import lock_state_dir
+lock_state_dir(sys.argv[1])
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+print(child, flush=True)
+input()
+"""
 
 
 def other(folder: Path, program: str) -> "subprocess.Popen[str]":

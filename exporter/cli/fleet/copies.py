@@ -9,8 +9,8 @@ from collections.abc import MutableMapping, Sequence
 from typing import NamedTuple
 
 BUSY = 1_000_000
-"""Counters that have come as far when they are first seen are moved: traffic. Counts of errors and events are left as they are: a node where
-nothing happened must not count from five thousand."""
+"""Counters that have come as far when they are first seen are moved: traffic. Counts of errors and events are left as they are:
+a node where nothing happened must not count from five thousand."""
 STEP = 1_000_003
 """Times the number of the node: how much higher its busy counters stand."""
 NODE_MARK = "@node@"

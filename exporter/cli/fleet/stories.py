@@ -6,8 +6,8 @@ found on its first page begins before, and what is to happen before a person's e
 
 from typing import NamedTuple
 
-AHEAD_S = 600.0
-"""How far into its story a node is when the fleet starts: rules have settled, links without a table are learned."""
+AHEAD_S = 300.0
+"""How far into its story a node is when the fleet starts: rules have settled on what befell it before."""
 _LONG = "duration: 300d\nburst: 10Hz\n"
 
 
@@ -30,14 +30,14 @@ node: hgx-h100
 seed: 5
 {_LONG}
 faults:
-  - {{at: 4m, kind: down, link: nvlink/gpu2/7}}
-  - {{at: 2m, kind: counter_rate, link: nvlink/gpu6/3, counter: crc, per_second: 200}}
-  - {{at: 2m, kind: counter_rate, link: nvlink/gpu1/2, counter: replay, per_second: 0.5}}
-  - {{at: 2m, kind: counter_rate, link: nvlink/gpu4/5, counter: recovery, per_second: 0.1}}
-  - {{at: 5m, kind: xid, device: gpu1, xid: 74, port: 6}}
-  - {{at: 10m15s, kind: xid, device: gpu1, xid: 74, port: 6}}
-  - {{at: 10m45s, kind: xid, device: gpu1, xid: 74, port: 6}}
-  - {{at: 12m, kind: xid, device: gpu5, xid: 79}}
+  - {{at: 90s, kind: down, link: nvlink/gpu2/7}}
+  - {{at: 90s, kind: counter_rate, link: nvlink/gpu6/3, counter: crc, per_second: 200}}
+  - {{at: 90s, kind: counter_rate, link: nvlink/gpu1/2, counter: replay, per_second: 0.5}}
+  - {{at: 90s, kind: counter_rate, link: nvlink/gpu4/5, counter: recovery, per_second: 0.1}}
+  - {{at: 3m, kind: xid, device: gpu1, xid: 74, port: 6}}
+  - {{at: 5m40s, kind: xid, device: gpu1, xid: 74, port: 6}}
+  - {{at: 6m, kind: xid, device: gpu1, xid: 74, port: 6}}
+  - {{at: 7m, kind: xid, device: gpu5, xid: 79}}
   - {{at: 20m, kind: xid, device: gpu1, xid: 74, port: 6}}
 """)  # fmt: skip
 PORTS = Story("h100", f"""\
@@ -46,11 +46,12 @@ node: hgx-h100
 seed: 6
 {_LONG}
 faults:
-  - {{at: 3m, kind: down, link: infiniband/mlx5_3/1}}
-  - {{at: 5m10s, kind: flap, link: infiniband/mlx5_0/1, period: 90s, count: 9000, down: 3s}}
-  - {{at: 2m, kind: rate, link: infiniband/mlx5_5/1, to: 200 Gb/sec (4X HDR)}}
-  - {{at: 2m, kind: counter_rate, link: infiniband/mlx5_6/1, counter: symbol_error, per_second: 20}}
-  - {{at: 4m, kind: width, link: infiniband/mlx5_7/1, to: 2}}
+  - {{at: 90s, kind: down, link: infiniband/mlx5_3/1}}
+  - {{at: 1m10s, kind: flap, link: infiniband/mlx5_0/1, period: 75s, count: 9000, down: 3s}}
+  - {{at: 90s, kind: rate, link: infiniband/mlx5_5/1, to: 200 Gb/sec (4X HDR)}}
+  - {{at: 90s, kind: counter_rate, link: infiniband/mlx5_6/1, counter: symbol_error, per_second: 20}}
+  - {{at: 90s, kind: counter_rate, link: infiniband/mlx5_6/1, counter: port_rcv_remote_physical_errors, per_second: 2}}
+  - {{at: 90s, kind: width, link: infiniband/mlx5_7/1, to: 2}}
 """)  # fmt: skip
 CONGESTION = Story("h100", f"""\
 title: mlx5_1 is held back, the rail of mlx5_4 is slow, mlx5_2 sends again, GPUDirect RDMA is off
@@ -59,10 +60,11 @@ seed: 7
 {_LONG}
 faults:
   - {{at: 1m, kind: stall, link: infiniband/mlx5_1/1, ratio: 0.2}}
-  - {{at: 2m, kind: slow, link: infiniband/mlx5_4/1, factor: 3}}
-  - {{at: 2m, kind: counter_rate, link: infiniband/mlx5_2/1, counter: packet_seq_err, per_second: 20}}
-  - {{at: 2m, kind: counter_rate, link: infiniband/mlx5_2/1, counter: req_transport_retries_exceeded, per_second: 0.1}}
-  - {{at: 6m, kind: gdr_off}}
+  - {{at: 90s, kind: slow, link: infiniband/mlx5_4/1, factor: 3}}
+  - {{at: 90s, kind: counter_rate, link: infiniband/mlx5_2/1, counter: packet_seq_err, per_second: 20}}
+  - {{at: 90s, kind: counter_rate, link: infiniband/mlx5_2/1, counter: out_of_buffer, per_second: 5}}
+  - {{at: 90s, kind: counter_rate, link: infiniband/mlx5_2/1, counter: req_transport_retries_exceeded, per_second: 0.1}}
+  - {{at: 90s, kind: gdr_off}}
 """)  # fmt: skip
 ROCE = Story("h200-roce", f"""\
 title: mlx5_2 sees ECN marks, mlx5_0 is paused, mlx5_6 pauses its switch, mlx5_7 ignores CNPs, mlx5_3 storms
@@ -70,11 +72,12 @@ node: roce-h200
 seed: 8
 {_LONG}
 faults:
-  - {{at: 2m, kind: ecn, link: roce/mlx5_2/1, ratio: 0.05}}
-  - {{at: 2m, kind: pause, link: roce/mlx5_0/1, ratio: 0.1}}
-  - {{at: 2m, kind: pause, link: roce/mlx5_6/1, ratio: 0.1, direction: transmit}}
-  - {{at: 2m, kind: counter_rate, link: roce/mlx5_7/1, counter: rp_cnp_ignored, per_second: 2}}
-  - {{at: 2m, kind: counter_rate, link: roce/mlx5_3/1, counter: tx_pause_storm_error_events, per_second: 0.1}}
+  - {{at: 90s, kind: ecn, link: roce/mlx5_2/1, ratio: 0.05}}
+  - {{at: 90s, kind: pause, link: roce/mlx5_0/1, ratio: 0.1}}
+  - {{at: 90s, kind: pause, link: roce/mlx5_6/1, ratio: 0.1, direction: transmit}}
+  - {{at: 90s, kind: counter_rate, link: roce/mlx5_7/1, counter: rp_cnp_ignored, per_second: 2}}
+  - {{at: 90s, kind: counter_rate, link: roce/mlx5_3/1, counter: tx_pause_storm_error_events, per_second: 0.1}}
+  - {{at: 90s, kind: counter_rate, link: roce/mlx5_5/1, counter: rx_prio3_discards, per_second: 5}}
 """)  # fmt: skip
 SLOTS = Story("a100", f"""\
 title: PCIe of mlx5_4 at half speed, of mlx5_1 at half width; gpu3 and mlx5_2 report PCIe errors
@@ -85,16 +88,17 @@ traffic: [{{pattern: steady, load: 0.5}}]
 faults:
   - {{at: 1m, kind: pcie, link: pcie/mlx5_4/upstream, speed: 8.0 GT/s}}
   - {{at: 1m, kind: pcie, link: pcie/mlx5_1/upstream, width: 8}}
-  - {{at: 2m, kind: aer, link: pcie/mlx5_2/upstream, severity: correctable, error: BadTLP, count: 15, times: 20000, every: 15s}}
-  - {{at: 2m, kind: aer, link: pcie/gpu3/upstream, severity: nonfatal, error: CmpltTO, count: 1, times: 5000, every: 60s}}
+  - {{at: 90s, kind: aer, link: pcie/mlx5_2/upstream, severity: correctable, error: BadTLP, count: 15, times: 20000, every: 15s}}
+  - {{at: 90s, kind: aer, link: pcie/gpu3/upstream, severity: nonfatal, error: CmpltTO, count: 1, times: 5000, every: 60s}}
 """)  # fmt: skip
 DOMAIN = Story("gb200", f"""\
-title: gpu2 says that its NVLink domain is not well
+title: gpu2 says that its NVLink domain is not well, gpu1 does not get into it
 node: gb200-tray
 seed: 10
 {_LONG}
 faults:
-  - {{at: 2m, kind: domain, device: gpu2, says: unhealthy}}
+  - {{at: 90s, kind: domain, device: gpu2, says: unhealthy}}
+  - {{at: 2m, kind: domain, device: gpu1, says: in_progress}}
 """)  # fmt: skip
 WORKED_ON = Story("h100", f"""\
 title: somebody works on it, and mlx5_2 is down meanwhile
@@ -104,7 +108,7 @@ seed: 11
 traffic: [{{pattern: idle}}]
 faults:
   - {{at: 1m, kind: maintenance}}
-  - {{at: 2m, kind: down, link: infiniband/mlx5_2/1}}
+  - {{at: 90s, kind: down, link: infiniband/mlx5_2/1}}
 """)  # fmt: skip
 LOST = Story("h100", f"""\
 title: mlx5_5 is gone; the node reboots now and then
@@ -124,8 +128,8 @@ seed: 13
 {_LONG}
 traffic: [{{pattern: mixed}}]
 faults:
-  - {{at: 2m, kind: read_error, link: infiniband/mlx5_7/1, errno: EIO}}
-  - {{at: 9m, kind: hang, source: infiniband, device: mlx5_2}}
+  - {{at: 90s, kind: read_error, link: infiniband/mlx5_7/1, errno: EIO}}
+  - {{at: 4m, kind: hang, source: infiniband, device: mlx5_2}}
 """)  # fmt: skip
 
 STORIES = (TRAINING, NVLINKS, PORTS, LOSSLESS, CONGESTION, ROCE, TRAY, SLOTS, DOMAIN, WORKED_ON, LOST, UNREADABLE, MIXED)
