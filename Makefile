@@ -65,12 +65,13 @@ recorder-kills: $(VENV)/installed-dev ## kill the flight recorder 200 times in m
 	$(BIN)/python -m tests.recorder.kills "$$(mktemp -d)"
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
-assets: $(VENV)/installed-dev ## regenerate the references in docs/ and the boards in dashboards/generated/
+assets: $(VENV)/installed-dev ## regenerate the references and runbooks in docs/ and the boards and rules in dashboards/generated/
 	$(BIN)/fabric-exporter metrics --markdown > docs/metrics.md.new
 	mv docs/metrics.md.new docs/metrics.md
 	$(BIN)/python -c 'from exporter.config.reference import reference_markdown as r; print(r(), end="")' > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m dashboards.shipped
+	$(BIN)/python -m dashboards.rules
 
 clean: ## remove the virtual environment, caches and built packages
 	rm -rf $(VENV) $(BENCH_VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -10,6 +10,8 @@ from exporter.model.metric import Unit
 RATIO, COUNT, PER_SECOND, BYTES, BYTES_PER_SECOND, SECONDS = "percentunit", "short", "cps", "decbytes", "Bps", "s"
 PLAIN = "none"
 """A number without unit, not shortened: states, lanes."""
+SCIENTIFIC = "sci"
+"""For ratios far below a percent: errors per bit."""
 FROM_NOW = "dateTimeFromNow"
 """Milliseconds since 1970, shown as `3 hours ago`."""
 

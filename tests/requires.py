@@ -1,6 +1,7 @@
 """What a test needs beyond Python: a tool, a folder of real captures. The only place that skips.
 
-A skip says how to get what is missing. With FABRIC_NO_SKIP=1 (`.ci/run` sets it) it is a failure instead: there nothing may be missing.
+A skip says how to get what is missing. With FABRIC_NO_SKIP=1 (`.ci/run` sets it) it is a failure instead: there nothing may be missing, but
+for tools that only compare.
 """
 
 import os
@@ -33,3 +34,13 @@ def need_data() -> Path:
     if not Path(named).is_dir():
         pytest.fail(f"{DATA_VARIABLE} names {named}, which is not a folder", pytrace=False)
     return Path(named)
+
+
+def where_available(tool: str, install: str) -> str:
+    """The path of a tool that only compares: without it the test skips everywhere, CI included, and `install` tells how to get it."""
+    return shutil.which(tool) or no_comparison(f"{tool} is not installed: {install}")
+
+
+def no_comparison(reason: str) -> NoReturn:
+    """Skip a comparison, also where nothing else may skip."""
+    pytest.skip(f"only a comparison: {reason}")

@@ -74,7 +74,9 @@ def test_every_contract_of_the_house_is_kept() -> None:
         ("sources/sysfs.py", "import pynvml", "pynvml only in sources/nvml.py"),
         ("sources/sysfs.py", "import subprocess", "Subprocesses only in probes/ and runtime/"),
         ("sources/sysfs.py", "import exporter.config", "config is read by cli and runtime only"),
+        ("recorder/rows.py", "import exporter.signals", "The recorder knows no rule"),
         ("runtime/clock.py", "import grafanalib", "The daemon never imports drawing"),
+        ("cli/assets.py", "import dashboards", "The daemon never imports drawing"),
     ],
 )
 def test_a_misplaced_import_breaks_its_contract(house: Path, module: str, line: str, contract: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.requires import DATA_VARIABLE, need, need_data
+from tests.requires import DATA_VARIABLE, need, need_data, where_available
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,14 @@ def test_a_missing_tool_fails_where_nothing_may_skip(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(pytest.fail.Exception, match="no-such-tool is not installed"):
         need("no-such-tool", "apt-get install no-such-tool")
+
+
+def test_a_tool_that_only_compares_skips_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with FABRIC_NO_SKIP=1."""
+    monkeypatch.setenv("FABRIC_NO_SKIP", "1")
+
+    with pytest.raises(pytest.skip.Exception, match="only a comparison: no-such-tool is not installed: apt-get install no-such-tool"):
+        where_available("no-such-tool", "apt-get install no-such-tool")
 
 
 def test_captures_are_found_where_the_variable_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

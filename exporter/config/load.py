@@ -102,7 +102,7 @@ def _address_conflicts(config: Config, origins: Mapping[str, str]) -> list[Mista
     fixed = [address for address in web.listen_addresses if not _is_ephemeral(address)]
     twice = sorted({address for address in fixed if fixed.count(address) > 1})
     found = [_mistake("web.listen_addresses", f"{address} is listed twice", origins) for address in twice]
-    if web.health_address in fixed:
+    if web.health_address in web.listen_addresses:
         found.append(_mistake("web.health_address", f"{web.health_address} is a listen address already", origins))
     return found
 

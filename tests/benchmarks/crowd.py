@@ -1,4 +1,4 @@
-"""P4: 64 scrapers at once on fresh connections, alone and beside 400 half-open connections. Plain HTTP; TLS is measured with TLS."""
+"""P4: 64 scrapers at once on fresh connections, alone and beside 400 half-open connections. Plain HTTP; tls_crowd.py has TLS."""
 
 import selectors
 import socket

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import bcrypt
@@ -193,3 +195,20 @@ def test_config_show_shows_the_name_of_the_file_and_nothing_in_it(file: Path, ca
     assert str(file) in shown
     assert HASH[7:] not in shown
     assert "ann" not in shown
+
+
+def test_a_daemon_without_a_web_file_loads_nothing_of_it() -> None:
+    """Neither bcrypt nor what reads the file: memory on nodes that belong to somebody's job."""
+    wanted = (
+        "bcrypt",
+        "exporter.cli.web_file",
+        "exporter.config.web_file",
+        "exporter.config.web_tls",
+        "exporter.web.guard",
+        "exporter.web.tls",
+    )
+    script = f"import sys, exporter.cli.run; print([name for name in {wanted} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"

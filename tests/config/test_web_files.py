@@ -1,9 +1,12 @@
 """Web configuration files: what is read, and one file per mistake, whose first comment lines are the complaint, word for word."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.config.mistake import ConfigError
 from exporter.config.web_file import read_web_file
@@ -146,3 +149,25 @@ def test_each_file_of_the_toolkit_has_its_outcome() -> None:
     assert len(files) > 35
     assert refused == (bad - WRONG_WHEN_LOADED) | set(REFUSED_BY_US)
     assert {name: outcomes[name] for name in REFUSED_BY_US} == REFUSED_BY_US
+
+
+NAMES = ["tls_server_config", "http_server_config", "basic_auth_users", "rate_limit", "headers", "cert", "key_file", "client_auth_type",
+         "cipher_suites", "curve_preferences", "min_version", "http2", "X-Frame-Options", "interval", "burst"]  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(["1s", "TLS12", "deny", HASH])
+TREES = st.recursive(
+    SCALARS,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), children, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(TREES.map(json.dumps) | st.text() | st.lists(st.sampled_from([*NAMES, ": ", "\n", "  ", "- ", "[", "{", "~", HASH])).map("".join))
+def test_any_text_is_read_or_refused_in_printable_lines(text: str) -> None:
+    """Never another exception, and no control character on a screen."""
+    said = ""
+    try:
+        read_web_file(text, "web.yaml")
+    except ConfigError as error:
+        said = str(error)
+
+    assert all(line.isprintable() for line in said.split("\n"))

@@ -30,8 +30,8 @@ class Alertmanager:
     def fire(self, alerts: Sequence[Mapping[str, str]]) -> None:
         """Alerts with these labels, firing from now on. Raises HTTPError if it refuses them."""
         body = json.dumps([{"labels": dict(labels)} for labels in alerts]).encode()
-        request = Request(f"{self.url}/api/v2/alerts", body, {"Content-Type": "application/json"})
-        _NO_PROXY.open(request, timeout=20).close()  # noqa: S310  # http on loopback only
+        request = Request(f"{self.url}/api/v2/alerts", body, {"Content-Type": "application/json"})  # noqa: S310  # http on loopback only
+        _NO_PROXY.open(request, timeout=20).close()
 
 
 def quick(config: Mapping[str, Any], address: str) -> dict[str, Any]:

@@ -47,8 +47,8 @@ def secured(folder: Path, text: str, arguments: Sequence[str] = ("--simulate=no-
     (folder / "web.yaml").write_text(text, encoding="utf-8")
     log = folder / "daemon.log"
     own = (f"--state-dir={folder / 'state'}", f"--control-socket={folder / 'control.sock'}", f"--web.config.file={folder / 'web.yaml'}")
-    argv = command("run", "--web.listen-address=127.0.0.1:0", "--web.health-address=127.0.0.1:0", *own, *arguments)
-    both = re.compile(f"{LISTENING.pattern}.*?{LISTENING.pattern}", re.DOTALL)
+    argv = command("run", "--web.listen-address=127.0.0.1:0", "--web.health-address=127.0.0.2:0", *own, *arguments)
+    both = re.compile(rf"{LISTENING.pattern}.*?listening on (127\.0\.0\.2:\d+)", re.DOTALL)
     with listening(argv, log, both, "the daemon", environment()) as (process, address):
         found = both.search(log.read_text(errors="replace"))
         assert found is not None

@@ -20,7 +20,7 @@ from tests.real.prometheus_server import INSTALL, prometheus_with
 from tests.real.secured import TURNED_AWAY, Secured, secured
 from tests.requires import need, need_data
 
-PASSWORD = "a long word: with a colon"
+PASSWORD = "a long word: with a colon"  # noqa: S105  # invented here
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(8)).decode().replace("$2b$", "$2y$")
 USERS = f"basic_auth_users:\n  ann: {HASH}\n"
 TLS = "tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n"
@@ -101,8 +101,8 @@ def test_the_health_address_and_the_control_socket_stay_as_they_are(guarded: Sec
     """Kubelet probes and verbs on the node know no password. `healthcheck` asks the health address, where there is one."""
     asked = subprocess.run(command("reload", f"--control-socket={guarded.folder}/control.sock"), capture_output=True, text=True,
                            env=environment(), check=False)  # fmt: skip
-    checked = subprocess.run(command("healthcheck", f"--web.health-address={guarded.health}", f"--web.config.file={guarded.folder}/web.yaml"),
-                             capture_output=True, text=True, env=environment(), check=False)  # fmt: skip
+    argv = command("healthcheck", f"--web.health-address={guarded.health}", f"--web.config.file={guarded.folder}/web.yaml")
+    checked = subprocess.run(argv, capture_output=True, text=True, env=environment(), check=False)
 
     assert fetch(f"http://{guarded.health}/-/healthy") == "ok\n"
     assert asked.returncode == 0

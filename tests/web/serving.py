@@ -17,7 +17,7 @@ from exporter.model.address import parse_address
 from exporter.web.bind import bind
 from exporter.web.connection import Answering, Limits
 from exporter.web.routes import Routes
-from exporter.web.server import Listener, serve
+from exporter.web.server import Listener, Tls, serve
 
 PATIENCE_S = 20.0
 """How long a test waits for something that should happen; never a measure of how soon it did."""
@@ -44,10 +44,10 @@ def routes_with(body: bytes = METRICS) -> Routes:
     )
 
 
-def listening(text: str, routes: Answering | None = None, tls: ssl.SSLContext | None = None) -> Listener:
-    """The one listener of an address."""
+def listening(text: str, routes: Answering | None = None, tls: ssl.SSLContext | Tls | None = None) -> Listener:
+    """The one listener of an address; with one TLS context for ever, or one for each connection."""
     (listener,) = bind(parse_address(text))
-    return listener, routes or routes_with(), tls
+    return listener, routes or routes_with(), (lambda: tls) if isinstance(tls, ssl.SSLContext) else tls
 
 
 @dataclass(slots=True)

@@ -165,3 +165,22 @@ def test_a_health_listener_serves_health_alone() -> None:
     plain = Routes.health_only(lambda: (True, "healthy"), lambda: (False, "no pass yet"))
 
     assert [get(path, of=plain).status for path in ("/-/healthy", "/-/ready", "/metrics", "/")] == [200, 503, 404, 404]
+
+
+def with_events(query: Mapping[str, Sequence[str]]) -> bytes:
+    """Refuses one query."""
+    if "since" in query:
+        raise ValueError("expected a time")
+    return b"{}\n"
+
+
+def test_events_are_a_json_document() -> None:
+    """Where there are any; a query that cannot be answered is a 400 in one line."""
+    table = Routes.of(metrics=page, healthy=lambda: (True, ""), ready=lambda: (True, ""), landing=lambda: b"", events=with_events)
+
+    found, refused = get("/api/v1/events", of=table), get("/api/v1/events", of=table, query="since=yesterday")
+
+    assert (found.status, found.body, dict(found.headers)["content-type"]) == (200, b"{}\n", "application/json")
+    assert dict(found.headers)["cache-control"] == "no-store"
+    assert (refused.status, refused.body) == (400, b"expected a time\n")
+    assert get("/api/v1/events", "POST", of=table).status == 405

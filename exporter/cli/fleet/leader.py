@@ -24,7 +24,6 @@ from exporter.runtime.state_dir import open_state_dir
 from exporter.runtime.status import Identity, identity_reading
 from exporter.simulator.hardware import HEAD_START_S, ScenarioHardware
 
-GPUS_MAX = 8
 PLAIN: Labels = ()
 NAMED: Labels = (("node", NODE_MARK),)
 """What every series of a page carries: nothing, or the name of the node as with `--label.node`."""
@@ -43,8 +42,8 @@ class Leader:
         bursts = config.sources.bursts
         if scenario.burst_hz:
             bursts = replace(bursts, enabled=True, interval_s=1 / scenario.burst_hz)
-        self._config = replace(config, state=replace(config.state, dir=folder), sources=replace(config.sources, bursts=bursts),
-                               jobs=replace(config.jobs, directory=_jobs_in(f"{folder}/jobs", job)))  # fmt: skip
+        jobs = replace(config.jobs, directory=_jobs_in(f"{folder}/jobs", job, len(self._hardware.profile.gpus)))
+        self._config = replace(config, state=replace(config.state, dir=folder), sources=replace(config.sources, bursts=bursts), jobs=jobs)
         self._tier = Tier[config.exposition.tier.upper()]
         self._daemon: VirtualDaemon | None = None
         self._pages: dict[Labels, PageMaker] = {}
@@ -120,10 +119,10 @@ def _identity(began_wall_s: float) -> Reading:
                                      gpu_process_stuck=False))  # fmt: skip
 
 
-def _jobs_in(folder: str, job: str) -> str:
+def _jobs_in(folder: str, job: str, gpus: int) -> str:
     """A folder that says this job runs on each GPU, as a scheduler's prolog would write it (docs/jobs.md)."""
     os.makedirs(folder, exist_ok=True)
-    for gpu in range(GPUS_MAX):
+    for gpu in range(gpus):
         with open(f"{folder}/{gpu}", "w", encoding="ascii") as file:
             file.write(f"{job}\n")
     return folder

@@ -24,6 +24,7 @@ MIXED = Story("h100", f"title: well, small jobs\nnode: hgx-h100\nseed: 2\n{_LONG
 LOSSLESS = Story("h200-roce", f"title: well, a training job over RoCE\nnode: roce-h200\nseed: 3\n{_LONG}", is_well=True)
 TRAY = Story("gb200", f"title: well, a compute tray\nnode: gb200-tray\nseed: 4\n{_LONG}", is_well=True)
 
+_XIDS = "".join(f"  - {{at: {minute}m, kind: xid, device: gpu1, xid: 74, port: 6}}\n" for minute in range(10, 300, 5))
 NVLINKS = Story("h100", f"""\
 title: NVLink gpu2/7 is down, gpu6/3 and gpu1/2 count errors, Xids on gpu1
 node: hgx-h100
@@ -38,8 +39,7 @@ faults:
   - {{at: 5m40s, kind: xid, device: gpu1, xid: 74, port: 6}}
   - {{at: 6m, kind: xid, device: gpu1, xid: 74, port: 6}}
   - {{at: 7m, kind: xid, device: gpu5, xid: 79}}
-  - {{at: 20m, kind: xid, device: gpu1, xid: 74, port: 6}}
-""")  # fmt: skip
+{_XIDS}""")  # fmt: skip
 PORTS = Story("h100", f"""\
 title: mlx5_3 is down, mlx5_0 flaps, mlx5_5 trained at half speed, mlx5_6 counts symbol errors
 node: hgx-h100
