@@ -6,6 +6,7 @@ for tools that only compare.
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,7 +39,8 @@ def need_data() -> Path:
 
 def where_available(tool: str, install: str) -> str:
     """The path of a tool that only compares: without it the test skips everywhere, CI included, and `install` tells how to get it."""
-    return shutil.which(tool) or no_comparison(f"{tool} is not installed: {install}")
+    beside = shutil.which(tool, path=str(Path(sys.executable).parent))  # an extra brought it into the virtual environment
+    return shutil.which(tool) or beside or no_comparison(f"{tool} is not installed: {install}")
 
 
 def no_comparison(reason: str) -> NoReturn:

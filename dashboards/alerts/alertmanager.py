@@ -6,7 +6,7 @@ from typing import Any
 from dashboards.alerts.alert import Component, Severity
 from dashboards.alerts.errors import NVLINK_XID, OFF_BUS
 from dashboards.alerts.exporters import DOWN, MANY_DOWN, RELEASED, SOURCE_DOWN, STALE, STUCK
-from dashboards.alerts.links import DEGRADED, FAILED, FLAPPING, NVLINK_MISSING
+from dashboards.alerts.links import FAILED, NVLINK_MISSING
 from dashboards.alerts.nodes import MANY_FAILED
 
 PAGER, TODAY, TICKET = "fabric-pager", "fabric-today", "fabric-tickets"
@@ -39,7 +39,6 @@ def inhibitions() -> list[dict[str, Any]]:
         # A failed link explains all else about it, and its GPU's missing link.
         _inhibit([_named(FAILED.name)], [link, f'alertname!="{FAILED.name}"'], LINK),
         _inhibit([_named(FAILED.name), 'fabric="nvlink"'], [_named(NVLINK_MISSING.name, NVLINK_XID.name)], [*NODE, "device"]),
-        _inhibit([_named(FLAPPING.name)], [_named(DEGRADED.name)], LINK),
         # A lost GPU takes its links along.
         _inhibit([_named(OFF_BUS.name)], [f'component=~"{Component.LINK}|{Component.GPU}"', f'alertname!="{OFF_BUS.name}"'],
                  [*NODE, "device"]),

@@ -5,18 +5,18 @@ woken, and that silence is no recovery.
 """
 
 from dashboards.alerts.alert import Alert, Component, Guard, Runbook, Severity
-from dashboards.alerts.expression import LINK, increase, select
+from dashboards.alerts.expression import LINK, select
 from dashboards.alerts.guards import MUTED, MUTED_BEFORE
 from dashboards.rules.last_known import LAST_KNOWN
 from exporter.catalog.gpu import LINKS_ACTIVE, LINKS_EXPECTED
-from exporter.catalog.signals import CONDITION, FLAPS, HEALTH
+from exporter.catalog.signals import CONDITION, HEALTH
 from exporter.model.entity import Fabric
 from exporter.model.health import Level, Why
 
 PCIE = Fabric.PCIE.value
 DOWNGRADES = "|".join((Why.SPEED_DOWNGRADE, Why.WIDTH_DOWNGRADE, Why.WRONG_LINK_LAYER))
 NAMED = "|".join((Why.SPEED_DOWNGRADE, Why.WIDTH_DOWNGRADE, Why.WRONG_LINK_LAYER, Why.ERROR_BUDGET, Why.NVLINK_ERROR_STORM, Why.RECOVERIES,
-                  Why.PCIE_LOST, Why.PAUSE_STORM))  # fmt: skip
+                  Why.PCIE_LOST, Why.PAUSE_STORM, Why.FLAPPING))  # fmt: skip
 """Reasons that make a link degraded and have an alert of their own."""
 STATUS = f"({select(HEALTH)} > {Level.SUSPECT:d} or {LAST_KNOWN})"
 """Status of each link that is degraded or failed, or its last known one while its exporter is silent (microsoft/pai#4942). Healthy links
@@ -87,14 +87,16 @@ PCIE_DOWNGRADED = Alert("FabricPCIeDowngraded", Severity.WARNING, Component.LINK
         "A slot with fewer lanes by design is learned within a week; `expect` says it at once."),
     "5m", "10m")  # fmt: skip
 
-FLAPPING = Alert("FabricLinkFlapping", Severity.WARNING, Component.LINK, increase(FLAPS, "1h"), ">", 2.5, MUTED,
-    "{link} on {node} flaps", "{link} on {node} went down about {value} times within an hour.",
+FLAPPING = Alert("FabricLinkFlapping", Severity.WARNING, Component.LINK, select(CONDITION, reason=f"~{Why.FLAPPING}|{Why.FLAPS}"), ">", 0,
+    MUTED,
+    "{link} on {node} flaps", "{link} on {node} went down and up three times within an hour, or five times within a day ({reason}).",
     Runbook(
-        "The link goes down and up again. Three times an hour is what gpud and the node's own rule call flapping; counted are downs since "
-        "the exporter first saw the link, so what its counters held before is no flap.",
+        "The link goes down and up again. Counted are downs since the exporter first saw the link, by whichever evidence saw most, so what "
+        "its counters held before is no flap. `increase(fabric_link_flaps_total[1h])` is the number; a rule that asks it of every link of "
+        "a thousand nodes reads fifty million samples, so the node counts.",
         ("fabric-exporter check --json", "dmesg | grep -iE 'link (up|down)'", "mlxlink -d DEVICE --cable"),
         ("Swap cable and transceiver: a marginal one works between flaps.", "Look at the switch's log of the same minutes."),
         "Somebody who works at the switch without maintenance set on the nodes behind it."),
-    "0s", "30m", notable="> 0")  # fmt: skip
+    "0s", "30m")  # fmt: skip
 
 ALERTS = (FAILED, DEGRADED, NVLINK_MISSING, DOWNGRADED, PCIE_DOWNGRADED, FLAPPING)

@@ -1,7 +1,7 @@
 """Write what ships beside the exporter into a folder: Grafana boards, Prometheus rules, Grafana alerts. Files of the same name are
 replaced, others are left alone.
 
-Boards are imported in Grafana (Dashboards, New, Import) or provisioned from the folder; rule files are named under rule_files in
+Boards are imported in Grafana (Dashboards, New, Import) or provisioned from the folder; rule files (`*.rules.yaml`) go under rule_files in
 prometheus.yml; Grafana alerts are provisioned from /etc/grafana/provisioning/alerting.
 """
 
@@ -13,8 +13,12 @@ import exporter
 from exporter.cli.exits import Exit
 from exporter.config.mistake import Mistake, error_of
 
-KINDS: Mapping[str, str] = {"dashboards": "dashboards", "prometheus-rules": "prometheus", "grafana-alerts": "grafana"}
-"""What `--only` takes → the folder of it."""
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "dashboards": ("dashboards",),
+    "prometheus-rules": ("prometheus", "kubernetes"),
+    "grafana-alerts": ("grafana",),
+}
+"""What `--only` takes → the folders of it; the same rules are a file for Prometheus and a manifest for its operator."""
 _PACKAGE = Path(exporter.__file__).parent
 FOLDERS = (_PACKAGE / "generated", _PACKAGE.parent / "dashboards" / "generated")
 """Where the files are: within an installed wheel (pyproject.toml puts them there), else beside the package in a clone."""
@@ -31,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write them and print the path of each. Raises ConfigError for a folder that cannot be written, or if there is nothing to write."""
-    top = KINDS[args.only] if args.only is not None else None
-    files = {path: source for path, source in shipped().items() if top is None or path.parts[0] == top}
+    tops = KINDS[args.only] if args.only is not None else None
+    files = {path: source for path, source in shipped().items() if tops is None or path.parts[0] in tops}
     if not files:
         raise error_of((Mistake("--only", f"this version ships no {args.only}"),))
     for path, source in files.items():
@@ -49,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
 def shipped() -> Mapping[Path, Path]:
     """Path below the folder of its kind → file, in the order of their names. Raises ConfigError where the package came without them."""
     for folder in FOLDERS:
-        kinds = [folder / kind for kind in KINDS.values()]
-        if files := sorted(path for kind in kinds for path in kind.rglob("*") if path.is_file()):
+        tops = [folder / top for kinds in KINDS.values() for top in kinds]
+        if files := sorted(path for top in tops for path in top.rglob("*") if path.is_file()):
             return {path.relative_to(folder): path for path in files}
     places = " and ".join(map(str, FOLDERS))
     raise error_of((Mistake("assets", f"this installation has no boards and rules (looked in {places}): install the project's wheel"),))

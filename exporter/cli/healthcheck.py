@@ -13,9 +13,12 @@ from exporter.model.address import Address, TcpAddress, UnixAddress, parse_addre
 if TYPE_CHECKING:
     import ssl
 
+    from exporter.model.web_security import TlsSettings
+
 PATH = "/-/healthy"
 TIMEOUT_S = 2.0
 """Well below the 3 s and more that container runtimes and kubelets usually give; the answer comes from memory."""
+PLAIN_HINT = "set web.health_address to a plain address such as 127.0.0.1:29101"
 LOOPBACK = {"": ("127.0.0.1", "::1"), "0.0.0.0": ("127.0.0.1",), "::": ("::1", "127.0.0.1")}  # noqa: S104  # compared, not bound
 """Where a daemon that listens on every interface is asked, in this order."""
 
@@ -34,7 +37,11 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(address, TcpAddress) and address.port == 0:
         print(f"not healthy: {address} lets the kernel choose a port, so nobody knows where to ask; set web.health_address")
         return Exit.FINDING
-    problem = ask(address, args.timeout, _tls_of(web))
+    asked = _tls_settings_of(web)
+    if asked is not None and (asked.client_auth.value == "RequireAndVerifyClientCert" or asked.allowed_sans is not None):
+        problem: str | None = f"it asks for a client certificate; {PLAIN_HINT}"
+    else:
+        problem = ask(address, args.timeout, _unverified() if asked is not None else None)
     print(f"not healthy: {address}{PATH}: {problem}" if problem else f"healthy: {address}{PATH}")
     return Exit.FINDING if problem else Exit.OK
 
@@ -44,18 +51,18 @@ def address_of(web: Web) -> Address:
     return parse_address(web.health_address or web.listen_addresses[0])
 
 
-def _tls_of(web: Web) -> "ssl.SSLContext | None":
-    """How to speak to the listen address, None for plain HTTP. Raises ConfigError for a web configuration file that is wrong.
-
-    Nothing is verified: what this machine's daemon answers is no secret, and its certificate names the node, not loopback.
-    """
+def _tls_settings_of(web: Web) -> "TlsSettings | None":
+    """What the listen address speaks, None for plain HTTP. Raises ConfigError for a web configuration file that is wrong."""
     if web.config_file is None or web.health_address is not None:
         return None
     from exporter.config.web_file import read_web_file  # noqa: PLC0415  # TLS, which most daemons go without
     from exporter.config.yaml_lines import read_file  # noqa: PLC0415  # as above
 
-    if read_web_file(read_file(web.config_file), web.config_file)[0].tls is None:
-        return None
+    return read_web_file(read_file(web.config_file), web.config_file)[0].tls
+
+
+def _unverified() -> "ssl.SSLContext":
+    """Nothing is verified: what this machine's daemon answers is no secret, and its certificate names the node, not loopback."""
     import ssl  # noqa: PLC0415  # as above
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -82,7 +89,7 @@ def ask(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None)
     except http.client.HTTPException as error:
         return f"the answer is not HTTP ({type(error).__name__}); does something else listen there?"
     if response.status == http.client.UNAUTHORIZED:
-        return "it asks for a password; set web.health_address to a plain address such as 127.0.0.1:29101"
+        return f"it asks for a password; {PLAIN_HINT}"
     return None if response.status == http.client.OK else f"HTTP {response.status}"
 
 

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 
 from exporter.cli.daemon import Daemon
-from exporter.cli.health_text import plain, text_of
 from exporter.runtime.clock import Clock
 from exporter.runtime.service_manager import FEEDS_A_WATCHDOG, ServiceManager
 from exporter.web.control import ControlAnswer
@@ -64,6 +63,8 @@ class Service:
 
     def _headline(self) -> str:
         """Health in a line, and what else a person should know."""
+        from exporter.cli.health_text import plain, text_of  # noqa: PLC0415  # for whoever has a service manager
+
         health = self._daemon.node_health()
         words = [text_of(health, WIDE, plain).partition("\n")[0], *health.notes]
         if health.simulated:

@@ -27,11 +27,12 @@ Listener: TypeAlias = tuple[socket.socket, Answering, Tls | None]
 ACCEPT_PAUSE_S = 1.0
 """Rest after accept() failed for want of files or memory: the cause does not go away at once, and trying is a busy loop."""
 SAY_AGAIN_S = 60.0
-"""How long the log stays quiet about a want of files that comes and goes with every connection."""
+"""How long the log stays quiet about what comes and goes with every connection: a want of files, a client without a certificate."""
 ACCEPTS_A_TURN = 32
 """Connections accepted before others get their turn: a flood of them must not starve those already open."""
 TLS_CLOSE_S = 2.0
 """How long a closing TLS peer may take for its close_notify; asyncio's own 30 s would keep idle peers past every deadline."""
+NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PEER_FAILED = (errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH,
@@ -71,6 +72,7 @@ class _Server:
         self._none_open.set()
         self._refusing = False
         self._quiet_until_s = 0.0
+        self._turned_away_quiet_until_s = 0.0
 
     async def accept(self, listener: socket.socket, routes: Answering, tls: Tls | None) -> None:
         """Accept for ever; returns by cancellation only."""
@@ -127,13 +129,23 @@ class _Server:
         """Turn a socket into a running connection."""
         try:
             context = tls() if tls is not None else None
+            who = str(peer.getpeername()[0]) if context is not None and peer.family != socket.AF_UNIX else ""
+            timeouts = {"ssl_handshake_timeout": self._limits.handshake_s, "ssl_shutdown_timeout": TLS_CLOSE_S} if context else {}
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, peer, ssl=context, **timeouts)
         except ClosedError:
             return
-        timeouts = {"ssl_handshake_timeout": self._limits.handshake_s, "ssl_shutdown_timeout": TLS_CLOSE_S} if context else {}
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, peer, ssl=context, **timeouts)
         except OSError as error:
             log.debug("connection failed: %s", error)
+            if isinstance(error, ssl.SSLError) and (isinstance(error, ssl.SSLCertVerificationError) or error.reason == NO_CERTIFICATE):
+                self._say_turned_away(who, error)
+
+    def _say_turned_away(self, who: str, error: ssl.SSLError) -> None:
+        """Asyncio ends the connection without TLS' alert, so the client cannot tell why; the log does, at most once a minute."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._turned_away_quiet_until_s:
+            self._turned_away_quiet_until_s = now_s + SAY_AGAIN_S
+            why = getattr(error, "verify_message", None) or error.strerror or error
+            log.warning("TLS clients are turned away, the last one, %s: %s", who or "unix", why)
 
     def _connected(self, peer: socket.socket, connection: Connection, task: asyncio.Task[None]) -> None:
         """The end of _connect, even if it never began: a peer that never became a connection gives its place back."""

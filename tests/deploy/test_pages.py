@@ -36,7 +36,7 @@ def test_each_page_has_what_an_operator_looks_for(page: str) -> None:
 @EACH_PAGE
 def test_each_command_exists_with_its_flags(page: str) -> None:
     """In code and in running text."""
-    lines = re.findall(r"(?<![\w/.-])fabric-exporter ((?:%s)\b[^`\n|>;)]*)" % "|".join(VERBS), PAGES[page])
+    lines = re.findall(rf"(?<![\w/.-])fabric-exporter ((?:{'|'.join(VERBS)})\b[^`\n|>;)]*)", PAGES[page])
     assert lines
     for line in lines:
         verb, *words = line.partition(" #")[0].split()
@@ -68,7 +68,7 @@ def test_each_series_is_in_the_catalogue(page: str) -> None:
 @EACH_PAGE
 def test_each_file_of_the_repository_that_is_named_is_there(page: str) -> None:
     """Below systemd/, and drop-ins and scripts by their own name."""
-    globs = set(re.findall(r"\bsystemd/[\w./*-]+", PAGES[page]))
+    globs = set(re.findall(r"(?<![\w/])systemd/[\w./*-]+", PAGES[page]))
     names = set(re.findall(r"`([\w-]+\.(?:conf|sh))\b", PAGES[page])) - {"slurm.conf"}
 
     assert [name for name in globs if not list(ROOT.glob(name))] == []

@@ -5,7 +5,8 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from exporter.simulator.archive import read_archive, unpack
 from tests.deploy.notify_socket import Message, NotifySocket, notify_socket, says
 from tests.deploy.unit_files import command
 from tests.machine import MACHINES
+from tests.nvml_library import FakeDriver, profile
 from tests.real.daemon import environment
 from tests.real.listener import fetch, poll
 
@@ -52,14 +54,17 @@ def variables(folder: Path, manager: NotifySocket) -> dict[str, str]:
 
 
 @contextmanager
-def unit(folder: Path, manager: NotifySocket, arguments: str = "") -> Iterator["subprocess.Popen[bytes]"]:
-    """ExecStart= of the unit on the H100 machine as real files, killed in the end if it has not ended."""
+def unit(folder: Path, manager: NotifySocket, arguments: str = "",
+         more: Mapping[str, str] | None = None) -> Iterator["subprocess.Popen[bytes]"]:  # fmt: skip
+    """ExecStart= of the unit on the H100 machine as real files, with `more` variables, killed in the end if it has not ended."""
     if not (folder / "sys").exists():
         unpack(read_archive(MACHINES / "h100-8x-ndr400.tree"), folder / "sys")
         (folder / "config.yaml").write_text(CONFIG)
     argv = command("ExecStart", f"--sysfs-root={folder / 'sys'} {arguments}")
     with (folder / "journal").open("ab") as log:
-        process = subprocess.Popen(argv, env=variables(folder, manager), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            argv, env={**variables(folder, manager), **(more or {})}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
         try:
             yield process
         finally:
@@ -100,6 +105,28 @@ def test_the_watchdog_is_fed_twice_a_period_at_least(tmp_path: Path, manager: No
 
     gaps = [later.at_s - earlier.at_s for earlier, later in pairwise(fed)]
     assert max(gaps) < WATCHDOG_S / 2
+
+
+def test_a_driver_that_hangs_does_not_starve_the_watchdog(tmp_path: Path, manager: NotifySocket) -> None:
+    """It is flagged, and the sampler goes on: a restart would only meet the same driver, and lose the minutes of a whole node."""
+    driver = FakeDriver(tmp_path / "driver").write(profile("h100-nvl"))
+    hang = "g1.call.nvmlDeviceGetFieldValues.sleep_ms"
+    env = {**driver.environment(), "FABRIC_SOURCES_NVLINK_ENABLED": "true", "FABRIC_SOURCES_NVLINK_FAST_INTERVAL": "1s"}
+    with unit(tmp_path, manager, f"--nvml-library={driver.library}", env) as process:
+        manager.until(says("READY"))
+        driver.change({hang: "forever"})
+        manager.until(lambda message: "not seen" in message.fields.get("STATUS", "") or "GPU" in journal(tmp_path))
+        since, begun_s = len(manager.messages), time.monotonic()
+        while time.monotonic() < begun_s + 5 * WATCHDOG_S:
+            manager.hear(WATCHDOG_S)
+        fed = [message.at_s for message in manager.messages[since:] if says("WATCHDOG")(message)]
+        is_running = process.poll() is None
+        driver.remove(hang)
+        process.terminate()
+        process.wait(40)
+
+    assert is_running
+    assert max(later - earlier for earlier, later in pairwise([begun_s, *fed])) < WATCHDOG_S / 2
 
 
 def test_status_tells_what_is_wrong(tmp_path: Path, manager: NotifySocket) -> None:

@@ -109,14 +109,18 @@ def test_the_health_address_and_the_control_socket_stay_as_they_are(guarded: Sec
     assert checked.returncode == 0
 
 
-def test_healthcheck_speaks_tls_and_says_what_a_password_needs(folder: Path) -> None:
-    """It asks the listen address where there is no other."""
+def test_healthcheck_speaks_tls_and_says_what_it_lacks(folder: Path) -> None:
+    """It asks the listen address where there is no other, and has neither a password nor a certificate."""
     with secured(folder, TLS) as running:
         argv = command("healthcheck", f"--web.listen-address={running.address}", f"--web.config.file={folder}/web.yaml")
         healthy = subprocess.run(argv, capture_output=True, text=True, env=environment(), check=False)
         (folder / "web.yaml").write_text(TLS + USERS)
         asks = subprocess.run(argv, capture_output=True, text=True, env=environment(), check=False)
+        (folder / "web.yaml").write_text(CLIENTS + USERS)
+        certificate = subprocess.run(argv, capture_output=True, text=True, env=environment(), check=False)
 
+    assert certificate.returncode == 1
+    assert "it asks for a client certificate; set web.health_address" in certificate.stdout
     assert (healthy.returncode, healthy.stdout) == (0, f"healthy: {running.address}/-/healthy\n")
     assert asks.returncode == 1
     assert "it asks for a password; set web.health_address" in asks.stdout
@@ -164,6 +168,8 @@ def test_a_client_needs_its_certificate_and_its_name(folder: Path, house: House)
         for sans in ("", "  client_allowed_sans: [prometheus.example.org]\n", "  client_allowed_sans: [other.example.org]\n"):
             (folder / "web.yaml").write_text(CLIENTS + sans)
             answers.append((running.status(*trust(house), *mine), running.status(*trust(house))))
+
+        running.logged("TLS clients are turned away, the last one, 127.0.0.1: ")
 
     assert answers == [(200, TURNED_AWAY), (200, TURNED_AWAY), (TURNED_AWAY, TURNED_AWAY)]
 

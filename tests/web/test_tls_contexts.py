@@ -1,68 +1,21 @@
-"""TLS settings as a client meets them: versions, suites, curves, client certificates, and certificates that change while it runs."""
+"""TLS settings as a client meets them: versions, suites, curves, and certificates that change while it runs."""
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from exporter.model.web_security import ClientAuth, ClosedError, PemFile, PemText, TlsSettings, TlsVersion
+from exporter.model.web_security import ClosedError, PemFile, PemText, TlsSettings, TlsVersion
 from exporter.web.tls import TlsContexts, TlsError
-from tests.certificates import Pair, authority, client_pair, server_pair
-from tests.web.serving import METRICS, SCRAPE, Served, ask, exchange, listening, serving, split
-
-
-class House:
-    """An authority with a server's and some clients' certificates, and another authority that nobody trusts."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ca, self.stranger_ca = authority(folder, "house"), authority(folder, "stranger")
-        self.server = server_pair(folder, "server", self.ca)
-        self.client = client_pair(folder, "client", self.ca, "DNS:prometheus,email:a@example.org,IP:2001:db8::1,URI:spiffe://x/y")
-        self.nameless = client_pair(folder, "nameless", self.ca)
-        self.late = client_pair(folder, "late", self.ca, "DNS:prometheus", run_out=True)
-        self.stranger = client_pair(folder, "stranger-client", self.stranger_ca, "DNS:prometheus")
-        self.settings = TlsSettings(PemFile(str(self.server.certificate)), PemFile(str(self.server.key)))
-        self.asking = replace(self.settings, client_auth=ClientAuth.REQUIRED, client_ca=PemFile(str(self.ca.certificate)))
+from tests.certificates import Pair, server_pair
+from tests.web.serving import METRICS, Served, ask, listening, serving
+from tests.web.tls_house import House, client_tls, scrape, served_by
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     return House(tmp_path_factory.mktemp("tls"))
-
-
-def client_tls(house: House, pair: Pair | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(house.ca.certificate))
-    if pair is not None:
-        context.load_cert_chain(pair.certificate, pair.key)
-    return context
-
-
-@contextmanager
-def served_by(settings: TlsSettings, contexts: TlsContexts | None = None) -> Iterator[Served]:
-    kept = contexts or TlsContexts()
-
-    def context() -> ssl.SSLContext:
-        try:
-            return kept.of(settings)[0]
-        except TlsError as error:
-            raise ClosedError from error
-
-    with serving(listening("127.0.0.1:0", tls=context)) as served:
-        yield served
-
-
-def scrape(served: Served, tls: ssl.SSLContext) -> tuple[int, bytes]:
-    """Status and body; status 0 where the handshake failed or the server turned us away after it."""
-    try:
-        with served.connect() as plain, tls.wrap_socket(plain, server_hostname="localhost") as peer:
-            status, _, body = split(exchange(peer, SCRAPE))
-    except (ssl.SSLError, ConnectionResetError, BrokenPipeError):
-        return 0, b""
-    return status, body
 
 
 def problem_of(settings: TlsSettings) -> TlsError:
@@ -119,48 +72,6 @@ def test_an_unknown_curve_or_suite_of_this_openssl_is_said() -> None:
 
     assert problem_of(replace(settings, curves=("nocurve",))).option == "curve_preferences"
     assert problem_of(replace(settings, ciphers=("NO-SUITE",))).option == "cipher_suites"
-
-
-@pytest.mark.parametrize(("pair", "required", "if_given"), [("client", 200, 200), (None, 0, 200), ("late", 0, 0), ("stranger", 0, 0)])
-def test_client_certificates_are_verified(house: House, pair: str | None, required: int, if_given: int) -> None:
-    """Of the house, none, run out, of a stranger: where one must be shown, and where one may."""
-    tls = client_tls(house, getattr(house, pair) if pair else None)
-    answers = []
-    for policy in (ClientAuth.REQUIRED, ClientAuth.IF_GIVEN):
-        with served_by(replace(house.asking, client_auth=policy)) as served:
-            answers.append(scrape(served, tls)[0])
-
-    assert answers == [required, if_given]
-
-
-def test_a_server_without_an_authority_trusts_the_systems(house: House) -> None:
-    """Where none is named, as in Go: our own client is a stranger to them."""
-    with served_by(replace(house.asking, client_ca=None)) as served:
-        assert scrape(served, client_tls(house, house.client))[0] == 0
-
-
-def test_a_trusted_certificate_need_be_no_authority(house: House) -> None:
-    """A client's own certificate in client_ca_file lets that client in, as in Go."""
-    with served_by(replace(house.asking, client_ca=PemFile(str(house.client.certificate)))) as served:
-        assert scrape(served, client_tls(house, house.client))[0] == 200
-        assert scrape(served, client_tls(house, house.nameless))[0] == 0
-
-
-@pytest.mark.parametrize(("sans", "client", "nameless"), [
-    (("prometheus",), 200, 0), (("other", "a@example.org"), 200, 0), (("2001:db8::1",), 200, 0), (("spiffe://x/y",), 200, 0),
-    (("Prometheus", "prometheus."), 0, 0), ((), 0, 0), (None, 200, 200),
-])  # fmt: skip
-def test_a_client_needs_one_of_the_names(house: House, sans: tuple[str, ...] | None, client: int, nameless: int) -> None:
-    """Word for word, of any kind; an empty list lets nobody in."""
-    with served_by(replace(house.asking, allowed_sans=sans)) as served:
-        assert scrape(served, client_tls(house, house.client))[0] == client
-        assert scrape(served, client_tls(house, house.nameless))[0] == nameless
-
-
-def test_names_ask_for_a_certificate_also_where_one_may_be_left_out(house: House) -> None:
-    """As in Go; a rule on names that a client passes by showing none would be none."""
-    with served_by(replace(house.asking, client_auth=ClientAuth.IF_GIVEN, allowed_sans=("prometheus",))) as served:
-        assert scrape(served, client_tls(house))[0] == 0
 
 
 def test_pem_text_serves_as_files_do(house: House) -> None:
@@ -221,36 +132,6 @@ def test_a_certificate_that_vanishes_leaves_the_one_of_before_but_new_rules_do_n
     assert problem.option == "cert_file"
     with pytest.raises(TlsError):
         contexts.of(replace(settings, minimum=TlsVersion.TLS13))
-
-
-def test_an_authority_that_cannot_be_read_lets_nobody_in(house: House, tmp_path: Path) -> None:
-    """Somebody may just have been taken out of it."""
-    ca = tmp_path / "ca.crt"
-    ca.write_bytes(house.ca.certificate.read_bytes())
-    settings, contexts = replace(house.asking, client_ca=PemFile(str(ca))), TlsContexts()
-    with served_by(settings, contexts) as served:
-        before = scrape(served, client_tls(house, house.client))[0]
-        ca.write_bytes(house.stranger_ca.certificate.read_bytes())
-        swapped = scrape(served, client_tls(house, house.client))[0]
-        ca.write_text("")
-        emptied = [scrape(served, client_tls(house, pair))[0] for pair in (house.client, house.stranger)]
-        ca.write_bytes(house.ca.certificate.read_bytes())
-        after = scrape(served, client_tls(house, house.client))[0]
-
-    assert (before, swapped, emptied, after) == (200, 0, [0, 0], 200)
-
-
-def test_an_old_session_is_no_way_in(house: House) -> None:
-    """Where clients show certificates no session is resumed: it would outlive the certificate."""
-    tls = client_tls(house, house.client)
-    with served_by(house.asking) as served:
-        with served.connect() as plain, tls.wrap_socket(plain, server_hostname="localhost") as peer:
-            exchange(peer, SCRAPE)
-            session = peer.session
-        with served.connect() as plain, tls.wrap_socket(plain, server_hostname="localhost", session=session) as peer:
-            reused = peer.session_reused
-
-    assert reused is False
 
 
 def test_a_server_whose_certificate_has_run_out_serves_whoever_does_not_mind(house: House) -> None:
