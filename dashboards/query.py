@@ -84,13 +84,13 @@ class Query:
         return replace(self, unit=unit)
 
     def over(self, other: "Query", *on: str) -> "Query":
-        """This as a share of another."""
-        return replace(self._with("/", other, on, ()), unit=units.RATIO)
+        """This as a share of another; nothing where that is 0, as 0 / 0 is no number."""
+        some = other if other.text.endswith(" > 0") else other.only("> 0", other.may_be_empty)
+        return replace(self._with("/", some, on, ()), unit=units.RATIO)
 
     def per_bit(self, volume: "Query", *on: str) -> "Query":
-        """This for each bit of a volume of bytes; nothing while there is no volume, as 0 / 0 is no number."""
-        bits = volume.times(8, units.COUNT).only("> 0", volume.may_be_empty)
-        return replace(self.over(bits, *on), unit=units.SCIENTIFIC)
+        """This for each bit of a volume of bytes."""
+        return replace(self.over(volume.times(8, units.COUNT), *on), unit=units.SCIENTIFIC)
 
     def minus(self, other: "Query", *on: str) -> "Query":
         """The difference of two queries of one unit. Raises FaceError if units differ."""

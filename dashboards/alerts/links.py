@@ -87,9 +87,9 @@ PCIE_DOWNGRADED = Alert("FabricPCIeDowngraded", Severity.WARNING, Component.LINK
         "A slot with fewer lanes by design is learned within a week; `expect` says it at once."),
     "5m", "10m")  # fmt: skip
 
-FLAPPING = Alert("FabricLinkFlapping", Severity.WARNING, Component.LINK, select(CONDITION, reason=f"~{Why.FLAPPING}|{Why.FLAPS}"), ">", 0,
-    MUTED,
-    "{link} on {node} flaps", "{link} on {node} went down and up three times within an hour, or five times within a day ({reason}).",
+FLAPPING = Alert("FabricLinkFlapping", Severity.WARNING, Component.LINK,
+    f"max without (reason) ({select(CONDITION, reason=f'~{Why.FLAPPING}|{Why.FLAPS}')})", ">", 0, MUTED,
+    "{link} on {node} flaps", "{link} on {node} went down and up three times within an hour, or five times within a day.",
     Runbook(
         "The link goes down and up again. Counted are downs since the exporter first saw the link, by whichever evidence saw most, so what "
         "its counters held before is no flap. `increase(fabric_link_flaps_total[1h])` is the number; a rule that asks it of every link of "

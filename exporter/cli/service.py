@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 
 from exporter.cli.daemon import Daemon
+from exporter.model.node_health import gaps_of
 from exporter.runtime.clock import Clock
 from exporter.runtime.service_manager import FEEDS_A_WATCHDOG, ServiceManager
 from exporter.web.control import ControlAnswer
@@ -46,11 +47,14 @@ class Service:
         is_alive, _ = self._daemon.healthy()
         if is_alive and self._manager.watchdog_s is not None:
             self._manager.alive()
+        if not self._is_ready and not self._daemon.ready()[0]:
+            return
+        headline = self._headline()
         if not self._is_ready:
-            self._is_ready = self._daemon.ready()[0] and self._manager.ready(self._headline())
-        elif (headline := self._headline()) != self._shown:
-            self._shown = headline
+            self._is_ready = self._manager.ready(headline)
+        elif headline != self._shown:
             self._manager.status(headline)
+        self._shown = headline
 
     def reload(self) -> ControlAnswer:
         """Reload the daemon and let the manager know that it does; what happened."""
@@ -66,7 +70,7 @@ class Service:
         from exporter.cli.health_text import plain, text_of  # noqa: PLC0415  # for whoever has a service manager
 
         health = self._daemon.node_health()
-        words = [text_of(health, WIDE, plain).partition("\n")[0], *health.notes]
+        words = [text_of(health, WIDE, plain).partition("\n")[0], *(f"not seen: {gap}" for gap in gaps_of(health))]
         if health.simulated:
             words.insert(0, "SIMULATED NODE")
         if not self._daemon.last_reload_ok:

@@ -11,7 +11,7 @@ from dashboards.alerts.table import ALERTS
 from dashboards.alerts.wording import Place, for_grafana
 from dashboards.yaml_text import yaml_text
 from exporter.catalog.signals import CONDITION_SINCE, HEALTH
-from tests.dashboards.alert_case import Case, series, unit_tests
+from tests.dashboards.alert_case import Case, fleet, series, unit_tests
 from tests.dashboards.cases_links import IB
 from tests.dashboards.promtool_rules import run_tests
 from tests.dashboards.test_alert_rules import cases_of
@@ -64,6 +64,15 @@ def test_a_failed_link_names_its_reasons_and_since_when(tmp_path: Path) -> None:
     said = _said(tmp_path, {"FabricLinkFailed": Case("FabricLinkFailed", "reasons", given, fires=("5m",))})
 
     assert "down since 2027-01-15 08:00:00 +0000 UTC, xid since 2027-01-15 08:01:00" in said["FabricLinkFailed"]["description"]
+
+
+def test_without_a_node_label_the_address_says_where(tmp_path: Path) -> None:
+    """A site that sets neither node nor pool."""
+    given = (series(HEALTH, "3x60", fleet(named=False), **IB),)
+
+    said = _said(tmp_path, {"FabricLinkFailed": Case("FabricLinkFailed", "no node", given, fires=("5m",), nodes=())})
+
+    assert said["FabricLinkFailed"]["summary"] == "infiniband mlx5_3 port 1 on n1:29100 has failed"
 
 
 @pytest.mark.parametrize("name", ALERTS)

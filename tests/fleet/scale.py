@@ -72,9 +72,10 @@ def _figures(server: PrometheusServer, nodes: int, minutes: float, interval_s: f
     least = _number(server, f"min(count_over_time({steady}{span}))")
     groups = server.document("rules")["data"]["groups"]
     took = f"prometheus_rule_group_last_duration_seconds{span}"
-    shares = server.query(f"max_over_time({took}) / prometheus_rule_group_interval_seconds")
-    usual = server.query(f"quantile_over_time(0.5, {took}) / prometheus_rule_group_interval_seconds")
-    usual_of = {labels["rule_group"]: share for labels, share in usual}
+    most, usual = (
+        _by_group(server, f"{of} / prometheus_rule_group_interval_seconds")
+        for of in (f"max_over_time({took})", f"quantile_over_time(0.5, {took})")
+    )
     missed = _number(server, "sum(prometheus_rule_group_iterations_missed_total)")
     own = f'{{job="{SELF}"}}{span}'
     memory, cpu = (
@@ -90,9 +91,8 @@ def _figures(server: PrometheusServer, nodes: int, minutes: float, interval_s: f
         Figure("failed scrapes", f"{failed:.0f}", is_met=failed == 0),
         Figure("a scrape", f"{longest_s:.2f} s at most, usually {usual_s:.3f} s"),
         Figure("rule groups", f"{len(groups)} with {sum(len(group['rules']) for group in groups)} rules", is_met=not unwell),
-        *(Figure(f"rule group {labels['rule_group'].rpartition(';')[2]}", f"{share:.1%} of its interval at most, usually {usual_of[labels['rule_group']]:.1%}",
-                 is_met=share < 1)
-          for labels, share in sorted(shares, key=lambda row: -row[1])),
+        *(Figure(f"rule group {name.rpartition(';')[2]}", f"{share:.1%} of its interval at most, usually {usual[name]:.1%}", share < 1)
+          for name, share in sorted(most.items(), key=lambda one: -one[1])),
         Figure("evaluations that were left out", f"{missed:.0f}", is_met=missed == 0),
         Figure("series in Prometheus", f"{series:.0f}"),
         Figure("memory of Prometheus", f"{memory / 1e9:.2f} GB"),
@@ -103,6 +103,10 @@ def _figures(server: PrometheusServer, nodes: int, minutes: float, interval_s: f
 def _rebooting(nodes: int) -> list[str]:
     """Nodes that are off now and then: of those a scrape may fail."""
     return [node.name for node in fleet_of(nodes) if "kind: reboot" in STORIES[node.story].text]
+
+
+def _by_group(server: PrometheusServer, expression: str) -> dict[str, float]:
+    return {labels["rule_group"]: value for labels, value in server.query(expression)}
 
 
 def _number(server: PrometheusServer, expression: str) -> float:

@@ -26,6 +26,11 @@ MODES = ("relabelling", "--label.node")
 CONDITIONS = "fabric_link_condition"
 QUIET = {
     "fabric-nvlink / What the driver wants done": "no story has a GPU that must be reset",
+    "fabric-nvlink / SXids of NVSwitches": "no story has one",
+    "fabric-infiniband / Busiest ports of EFA and bnxt_re": "no node of a fleet has such ports",
+    "fabric-infiniband / Marked by the own NIC": "no NIC of a fleet counts that",
+    "fabric-infiniband / Ports without counters": "every port of a fleet has some",
+    "fabric-infiniband / Devices left alone": "no device of a fleet is left alone",
     "fabric-exporter / Exporters whose state cannot be written": "every node of a fleet can write",
     "fabric-exporter / Reloads that failed": "nobody changes a configuration",
     "fabric-exporter / GPUs let go": "nobody asks for it",

@@ -67,7 +67,7 @@ faults:
   - {{at: 90s, kind: gdr_off}}
 """)  # fmt: skip
 ROCE = Story("h200-roce", f"""\
-title: mlx5_2 sees ECN marks, mlx5_0 is paused, mlx5_6 pauses its switch, mlx5_7 ignores CNPs, mlx5_3 storms
+title: mlx5_2 sees ECN marks, mlx5_0 is paused, mlx5_6 pauses its switch, mlx5_7 ignores CNPs, mlx5_3 storms, mlx5_4 flaps
 node: roce-h200
 seed: 8
 {_LONG}
@@ -78,6 +78,7 @@ faults:
   - {{at: 90s, kind: counter_rate, link: roce/mlx5_7/1, counter: rp_cnp_ignored, per_second: 2}}
   - {{at: 90s, kind: counter_rate, link: roce/mlx5_3/1, counter: tx_pause_storm_error_events, per_second: 0.1}}
   - {{at: 90s, kind: counter_rate, link: roce/mlx5_5/1, counter: rx_prio3_discards, per_second: 5}}
+  - {{at: 1m10s, kind: flap, link: roce/mlx5_4/1, period: 25s, count: 20000, down: 2s}}
 """)  # fmt: skip
 SLOTS = Story("a100", f"""\
 title: PCIe of mlx5_4 at half speed, of mlx5_1 at half width; gpu3 and mlx5_2 report PCIe errors
