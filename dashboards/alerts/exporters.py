@@ -65,7 +65,8 @@ SOURCE_DOWN = _own("FabricSourceDown", select(SOURCE_UP), "<", "Source {source} 
     Runbook("The driver hangs, files cannot be read, or rights are missing.",
         ("fabric-exporter scrape --timing", "curl -s localhost:29100/metrics | grep source_faults",
          "ps -eo pid,stat,wchan,cmd | grep ' D'"),
-        ("`nvlink`: the driver hangs; `nvidia-smi` will, too: drain and reboot.", "`kernel_log`: give the exporter CAP_SYSLOG.",
+        ("`nvlink`: the driver hangs; `nvidia-smi` will, too: drain and reboot.",
+         "`kernel_log`: give the exporter CAP_SYSLOG, or set sources.kernel_log.enabled to false and do without Xids.",
          "`slurm`, `kubernetes`: docs/health.md, Maintenance."),
         "A new node on which drivers are still being installed is in grace (NVIDIA/NVSentinel#1423)."),
     "10m", "10m", guards=(MAINTENANCE, GRACE))  # fmt: skip
