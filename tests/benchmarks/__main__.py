@@ -116,10 +116,9 @@ def page(figures: Sequence[Figure], problems: Sequence[str], rounds: int) -> str
 
 
 P2_PROFILE = (
-    "P2 with all each second, profiled on 2026-11-30, in ms a pass: health 5.9, of which taking in 376 Readings and asking rules 1,190",
-    "times 4.4, what is shown of each link 0.9, whether grace runs 0.2; files read 2.6, of which PCIe 1.2; NVLink's thread 1.1; the rest",
-    "is ledgers, board and threads. The child spends 2.5, of which 0.25 on encoding, the rest on the scan and 1,736 values. No one place",
-    "is hot: the largest own shares within health are the loop that asks the rules and looking numbers up, about a tenth each.",
+    "P2 with all each second, in ms a pass: health 4.1, of which links that rest take a quarter; HCAs 1.3; PCIe 1.0; the child's answers 0.6;",
+    "the rest is threads, ledgers and the board. The child spends 1.9. Of 376 Readings a pass 222 bring what the one before brought and are",
+    "not looked at further (docs/decisions/0005). Devices are looked for each 15 s.",
 )
 P5_PROFILE = (
     "P5's daemon, profiled on 2026-11-30, in MB: the bare interpreter 8.5; modules 27.7, of which ours 11.7, `ssl` and hashes, which",
