@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from grafanalib import core
 
+from dashboards import units
 from dashboards.board import Place, Tile
 from dashboards.drawn import Drawn, content, table_options
 from dashboards.frame import NO_WORDS, Steps, for_name, frame, given, led, setting, step, thresholds, tile
@@ -112,6 +113,8 @@ def _label_override(name: str, shown: Label) -> dict[str, Any]:
 
 def _column_override(column: Column) -> dict[str, Any]:
     properties = [setting("unit", column.query.unit)]
+    if column.query.unit == units.COUNT and "increase(" in column.query.text:  # extrapolated: 4.07 flaps are four
+        properties.append(setting("decimals", 0))
     properties += [setting("mappings", mapping(column.words))] if column.words else []
     properties += [setting("custom.cellOptions", {"type": "color-background"})] if column.words else []
     if column.steps:

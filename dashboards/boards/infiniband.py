@@ -60,7 +60,7 @@ NOW = Section(
              value(signals.CAPACITY, fabric=RDMA_FABRICS).whether("< 0.99").sum_by(), steps=((1, ORANGE),)),
         stat("Links down within the hour", "Times any port went down.", growth(signals.FLAPS, HOUR, fabric=RDMA_FABRICS).sum_by(),
              steps=((1, ORANGE),)),
-        stat("Broken connections within the hour", "Requests that ran out of retries.",
+        stat("Broken within the hour", "Connections whose requests ran out of retries.",
              growth(signals.RETRIES_EXCEEDED, HOUR, fabric=RDMA_FABRICS).sum_by(), steps=((1, RED),)),
         stat("Counters at their ceiling", "Counters that stopped counting; somebody must clear them.",
              value(infiniband.SATURATED).count_by().sometimes("every counter still counts"), none="none", steps=((1, YELLOW),)),

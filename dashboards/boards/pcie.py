@@ -1,5 +1,6 @@
 """PCIe and topology: links below what they should be, errors, what waits for the host, GPUDirect, and how GPUs and NICs are joined."""
 
+from dashboards import units
 from dashboards.board import DEVICES, Board, Section
 from dashboards.panels import stat, status_history, timeseries, words
 from dashboards.promql import HOUR, growth, lowest_ever, rate, value
@@ -54,8 +55,8 @@ COURSE = Section(
     (
         timeseries("Links by width", "Links by the number of lanes that they run with.", value(pcie.WIDTH).counted_values("lanes"),
                    stacked=True),
-        timeseries("Links by speed", "Links by transfers per second on each lane; idle GPUs lower it to save power.",
-                   value(pcie.SPEED).counted_values("speed"), stacked=True),
+        timeseries("Links by speed", "Links by billions of transfers per second on each lane (GT/s); idle GPUs lower it to save power.",
+                   value(pcie.SPEED).times(1e-9, units.COUNT).counted_values("speed"), stacked=True),
         timeseries("Errors by severity", "AER errors per second of all links.", rate(pcie.SEVERITIES).sum_by("severity")),
         timeseries("Links with most errors", f"AER errors per second, the {MOST} worst.",
                    rate(pcie.SEVERITIES).sum_by(*LINK, "severity").only("> 0", NO_FAULT).top(MOST), way=TO_NODE_OF_SERIES),

@@ -116,9 +116,9 @@ def page(figures: Sequence[Figure], problems: Sequence[str], rounds: int) -> str
 
 
 P2_PROFILE = (
-    "P2 with all each second, in ms a pass: health 4.1, of which links that rest take a quarter; HCAs 1.3; PCIe 1.0; the child's answers 0.6;",
-    "the rest is threads, ledgers and the board. The child spends 1.9. Of 376 Readings a pass 222 bring what the one before brought and are",
-    "not looked at further (docs/decisions/0005). Devices are looked for each 15 s.",
+    "P2 with all each second, in ms a pass: health 4.1, of which links that rest take a quarter; HCAs 1.3; PCIe 1.0; the child's answers",
+    "0.6; the rest is threads, ledgers and the board. The child spends 1.9. Of 376 Readings a pass 222 bring what the one before brought",
+    "and are not looked at further (docs/decisions/0005). Devices are looked for each 15 s.",
 )
 P5_PROFILE = (
     "P5's daemon, profiled on 2026-11-30, in MB: the bare interpreter 8.5; modules 27.7, of which ours 11.7, `ssl` and hashes, which",

@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, set[str]] = {
     "table": {"cellHeight", "footer", "frameIndex", "showHeader", "sortBy"},
 }  # fmt: skip
 DEFAULTS = {"color", "custom", "links", "mappings", "max", "min", "noValue", "thresholds", "unit"}
-OVERRIDES = {"color", "custom.cellOptions", "custom.width", "links", "mappings", "thresholds", "unit"}
+OVERRIDES = {"color", "custom.cellOptions", "custom.width", "decimals", "links", "mappings", "thresholds", "unit"}
 QUERY_VARIABLE = {"allValue", "current", "datasource", "definition", "hide", "includeAll", "label", "multi", "name", "options", "query",
                   "refresh", "regex", "sort", "type"}  # fmt: skip
 DATASOURCE_VARIABLE = {"current", "hide", "includeAll", "label", "multi", "name", "options", "query", "refresh", "regex", "type"}
