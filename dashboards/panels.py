@@ -58,6 +58,7 @@ def stat(title: str, text: str, query: Query, *, w: int = 4, h: int = 4, steps: 
         return core.Stat(
             **frame(title, text, (query,), place, is_instant=is_instant),
             format=query.unit,
+            decimals=0 if query.counts_events else None,
             color={"mode": "thresholds"},
             colorMode="background" if steps or words else "value",
             graphMode="none" if is_instant else "area",

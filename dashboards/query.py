@@ -38,6 +38,11 @@ class Query:
         """Sums over all other labels."""
         return self._by("sum", labels)
 
+    @property
+    def counts_events(self) -> bool:
+        """Whether it is a growth of events: Prometheus extrapolates it to fractions, and 4.07 flaps are four."""
+        return self.unit == units.COUNT and "increase(" in self.text
+
     def max_by(self, *labels: str) -> "Query":
         """The greatest over all other labels."""
         return self._by("max", labels)

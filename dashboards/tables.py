@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from grafanalib import core
 
-from dashboards import units
 from dashboards.board import Place, Tile
 from dashboards.drawn import Drawn, content, table_options
 from dashboards.frame import NO_WORDS, Steps, for_name, frame, given, led, setting, step, thresholds, tile
@@ -113,7 +112,7 @@ def _label_override(name: str, shown: Label) -> dict[str, Any]:
 
 def _column_override(column: Column) -> dict[str, Any]:
     properties = [setting("unit", column.query.unit)]
-    if column.query.unit == units.COUNT and "increase(" in column.query.text:  # extrapolated: 4.07 flaps are four
+    if column.query.counts_events:
         properties.append(setting("decimals", 0))
     properties += [setting("mappings", mapping(column.words))] if column.words else []
     properties += [setting("custom.cellOptions", {"type": "color-background"})] if column.words else []

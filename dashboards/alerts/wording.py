@@ -18,7 +18,7 @@ LABELS = ("device", "port", "pool", "reason", "priority", "source", "field", "xi
 _SINCE = (
     f'{{{{ range $i, $c := query (printf "{CONDITION_SINCE.name}'
     '{instance=%q,node=%q,fabric=%q,device=%q,port=%q}" '
-    "$labels.instance $labels.node $labels.fabric $labels.device $labels.port) | sortByLabel \"reason\" }}"
+    '$labels.instance $labels.node $labels.fabric $labels.device $labels.port) | sortByLabel "reason" }}'
     "{{ if $i }}, {{ end }}{{ $c.Labels.reason }} since {{ $c.Value | humanizeTimestamp }}"
     "{{ else }}no reason is active now: the link's past or its exporter's silence keeps it so{{ end }}"
 )

@@ -27,7 +27,7 @@ OPTIONS: Mapping[str, set[str]] = {
                 "yAxis"},
     "table": {"cellHeight", "footer", "frameIndex", "showHeader", "sortBy"},
 }  # fmt: skip
-DEFAULTS = {"color", "custom", "links", "mappings", "max", "min", "noValue", "thresholds", "unit"}
+DEFAULTS = {"color", "custom", "decimals", "links", "mappings", "max", "min", "noValue", "thresholds", "unit"}
 OVERRIDES = {"color", "custom.cellOptions", "custom.width", "decimals", "links", "mappings", "thresholds", "unit"}
 QUERY_VARIABLE = {"allValue", "current", "datasource", "definition", "hide", "includeAll", "label", "multi", "name", "options", "query",
                   "refresh", "regex", "sort", "type"}  # fmt: skip
