@@ -111,10 +111,10 @@ WORST_LINKS = Section(
                value(signals.ERROR_RATIO).max_by(*LINK).only("> 0", NO_FAULT).top(WORST).in_unit(units.SCIENTIFIC)),
         _worst("Most retransmissions", "Packets that had to be sent again.", "packets",
                growth(signals.RETRANSMISSIONS).sum_by(*LINK).only("> 0", NO_FAULT).top(WORST)),
-        _worst("Most held back", "Share of the time range in which the link was held back while it had data; above 1 %.", "share of time",
-               mean_over(signals.CONGESTION).max_by(*LINK).only("> 0.01", NO_FAULT).top(WORST)),
+        _worst("Most held back", "Share of the time range in which the link had data to send and was held back.", "share of time",
+               mean_over(signals.CONGESTION).max_by(*LINK).only("> 0", NO_FAULT).top(WORST)),
         table("Slowest rails in bursts", "Speed within bursts as a share of the median of the node's rails. Needs the burst sampler.",
-              Column("share", value(signals.RAIL_BURST).min_by("node", "device").only("< 0.95", NO_BURSTS).bottom(WORST)),
+              Column("share", value(signals.RAIL_BURST).min_by("node", "device").sometimes(NO_BURSTS).bottom(WORST)),
               labels={"node": Label(width=150, way=TO_NODE), "device": Label()}, sort="share", ascending=True, w=12, h=8),
     ),
 )  # fmt: skip
