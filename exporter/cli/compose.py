@@ -96,7 +96,7 @@ def sources_of(config: Config, machine: Machine, memory: Memory,
     if kmsg.enabled:
         lines = KernelLogSource(machine.kernel_log, memory.kernel_log, machine.log_boot_id, gpus=memory.gpus,
                                 switches=NvSwitches(files).addresses, path=kmsg.path)  # fmt: skip
-        found.append((lines, Intervals(kmsg.fast_interval_s, max(15.0, kmsg.fast_interval_s), 300.0)))
+        found.append((lines, Intervals(kmsg.fast_interval_s, kmsg.fast_interval_s, 300.0)))
     if config.sources.gpudirect.enabled:
         direct = config.sources.gpudirect
         paths = GpuDirectSource(files, machine.procfs, DeviceFilter(ib.include, ib.exclude).wants, root=root)

@@ -12,14 +12,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from exporter.model.entity import Link
-from exporter.model.fault import Fault
 from exporter.runtime.clock import Clock
 from exporter.signals.bursts import Course, Direction, Histogram
-from exporter.sources.fault_list import FaultList
 from exporter.sources.port_bytes import PortBytes
 
 log = logging.getLogger("fabric_exporter.bursts")
-SOURCE = "bursts"
 DUTY_MAX, DUTY_LOW = 0.2, 0.05
 """Share of the time that passes may take before they come half as often, and below which they come twice as often again, at most as often
 as configured [D]."""
@@ -166,10 +163,3 @@ class BurstSampler:
         if self._term == term:
             for port in (*self._ports, *self._leaving):
                 port.port.close()
-
-
-def faults_of(port: Sampled, faults: FaultList) -> Sequence[Fault]:
-    """What failed at the last sample of a port."""
-    if port.error is not None:
-        faults.add_error(str(port.port.link), port.error)
-    return faults.faults

@@ -3,20 +3,19 @@
 Knows which devices are sampled and how a fold becomes series; sampling is burst_sampler.py's.
 """
 
-import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 
 from exporter.catalog.signals import BURST, BURST_BUSY, BURST_RESOLVED, SAMPLES
-from exporter.model.fault import Reason
 from exporter.model.metric import OBSERVATIONS, SUM, Cadence
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
-from exporter.runtime.burst_sampler import SOURCE, BurstSampler, Sampled, faults_of
+from exporter.runtime.burst_sampler import BurstSampler, Sampled
 from exporter.signals.bursts import BOUNDS, Course, Histogram
+from exporter.signals.rail_groups import SOURCE
 from exporter.sources.fault_list import FaultList
-from exporter.sources.hca_layout import CLASS, is_limited_pf, look
+from exporter.sources.hca_layout import CLASS, is_limited_pf, look, names_of_hcas
 from exporter.sources.port_bytes import PortBytes, counts_bytes
 from exporter.sources.sysfs import Files
 
@@ -47,7 +46,8 @@ class BurstReader:
         faults = FaultList(SOURCE)
         readings: list[Reading] = []
         for port in self.ports:
-            faults_of(port, faults)
+            if port.error is not None:
+                faults.add_error(str(port.port.link), port.error)
             try:
                 capacity = port.port.rate_bytes_per_s()
             except OSError as error:
@@ -76,17 +76,10 @@ class BurstSource:
         self._readers: dict[str, BurstReader] = {}
 
     def scan(self, wall_s: float, monotonic_s: float) -> BurstScan:
-        """What is there now; the sampler is watched, and started with the first device."""
+        """What is there now; the sampler hears of it, and is watched."""
         self._sampler.watch()
         faults = FaultList(SOURCE)
-        try:
-            names = [name for name in sorted(self._files.listdir(CLASS)) if self._wants(name)]
-        except OSError as error:
-            names = [] if error.errno == errno.ENOENT else list(self._readers)
-            if error.errno == errno.ENOENT:
-                faults.add(CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys")
-            else:
-                faults.add_error(CLASS, error)
+        names = [name for name in names_of_hcas(self._files, self._readers, faults) if self._wants(name)]
         found = {name: self._kept(name) or self._reader(name, faults) for name in names}
         self._readers = {name: reader for name, reader in found.items() if reader is not None}
         self._sampler.adopt([port for reader in self._readers.values() for port in reader.ports])

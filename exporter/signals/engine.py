@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exporter.model.entity import NODE, Fabric, Link
-from exporter.model.health import Finding, Unknown, Verdict
+from exporter.model.health import Finding, Unknown, Verdict, Why
 from exporter.model.metric import Cadence, Role
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.model.thresholds import Thresholds
@@ -85,9 +85,7 @@ class Engine:
         """Compare links with others, now and then; verdicts that changed by it."""
         changes: list[Change] = []
         for link, outcome, why in self.comparisons.compare(self.links, moment.monotonic_s):
-            tracked = self.links[link]
-            if outcome.findings or not tracked.verdict.is_calm:
-                self._note(tracked, judge(tracked.verdict, outcome.findings, (why,), moment, self._thresholds), changes)
+            self._judge(self.links[link], outcome.findings, (why,), moment, changes)
         return changes
 
     def settle(self, moment: Moment) -> list[Change]:
@@ -113,9 +111,7 @@ class Engine:
     def find(self, link: Link, finding: Finding, moment: Moment) -> list[Change]:
         """A finding about a link that no pass over it brings: its device is gone, the kernel log speaks of it."""
         changes: list[Change] = []
-        tracked = self.tracked(link)
-        if finding.holds or not tracked.verdict.is_calm:
-            self._note(tracked, judge(tracked.verdict, (finding,), (finding.why,), moment, self._thresholds), changes)
+        self._judge(self.tracked(link), (finding,), (finding.why,), moment, changes)
         return changes
 
     def tracked(self, link: Link) -> Tracked:
@@ -254,10 +250,7 @@ class Engine:
             self._step(tracked, reads.rules, asked, until_s, findings)
             seat.fact_rest = fact_rest_after(tracked, reads.factual)
         seat.rest = rest_after(tracked, before, now, values, reads.rules) if not findings else None
-        if tracked.verdict.is_calm and not any(finding.holds for finding in findings):
-            return
-        reasons = [why for at in reads.rules for why in tracked.rules[at].reasons]
-        self._note(tracked, judge(tracked.verdict, findings, reasons, moment, self._thresholds), changes)
+        self._judge(tracked, findings, (why for at in reads.rules for why in tracked.rules[at].reasons), moment, changes)
 
     def _step(self, tracked: Tracked, asked_rules: Sequence[int], asked: Pass, until_s: float, findings: list[Finding]) -> None:
         """Ask these rules, and gather what they find; their signals count until then."""
@@ -272,6 +265,11 @@ class Engine:
             tracked.tell(at, outcome, until_s)
             if outcome.findings:
                 findings += outcome.findings
+
+    def _judge(self, tracked: Tracked, findings: Sequence[Finding], reasons: Iterable[Why], moment: Moment, changes: list[Change]) -> None:
+        """The verdict by what was found about these reasons; a link that was well and about which nothing holds stays as it is."""
+        if not tracked.verdict.is_calm or any(finding.holds for finding in findings):
+            self._note(tracked, judge(tracked.verdict, findings, reasons, moment, self._thresholds), changes)
 
     def _expect(self, tracked: Tracked) -> None:
         """Enter what its Readings and its device's say should be, where that may have changed."""

@@ -4,7 +4,7 @@ Knows which file shows which number; what a fault of a name does to a port is fa
 files depend on when things happened and never on when somebody looked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from exporter.catalog.infiniband import CLAMPS
@@ -100,10 +100,21 @@ class Port:
     def changes(self, elapsed_s: float) -> Iterator[tuple[str, bytes]]:
         """Path and new text of each file that says something else than at the last look."""
         totals = self._traffic.totals(elapsed_s)
-        now, book, shown, paths = Moment(elapsed_s, totals.received_packets), self._book, self._shown, self._paths
-        raw = self._raw(totals, elapsed_s)
-        meddled = book.names
-        for name in raw.keys() | meddled if meddled else raw:
+        now = Moment(elapsed_s, totals.received_packets)
+        raw, meddled = self._raw(totals, elapsed_s), self._book.names
+        yield from self._moved(raw.keys() | meddled if meddled else raw, raw, now)
+        yield from self._said_anew(totals, now, meddled)
+
+    def bytes_at(self, elapsed_s: float) -> Iterator[tuple[str, bytes]]:
+        """The same of the two byte counters alone."""
+        totals = self._traffic.totals(elapsed_s)
+        raw = _byte_counters(totals)
+        yield from self._moved(raw, raw, Moment(elapsed_s, totals.received_packets))
+
+    def _moved(self, names: Iterable[str], raw: Mapping[str, int], now: Moment) -> Iterator[tuple[str, bytes]]:
+        """Path and new text of each of these counters that says something else than at the last look; `raw` is without any fault."""
+        book, shown, paths, meddled = self._book, self._shown, self._paths, self._book.names
+        for name in names:
             path = paths.get(name)
             if path is None:
                 continue
@@ -114,19 +125,6 @@ class Port:
             if shown[path] != number:
                 shown[path] = number
                 yield path, b"%d\n" % number
-        yield from self._said_anew(totals, now, meddled)
-
-    def bytes_at(self, elapsed_s: float) -> Iterator[tuple[str, bytes]]:
-        """The same of the two byte counters alone."""
-        totals = self._traffic.totals(elapsed_s)
-        for name, number in (("counters/port_xmit_data", totals.transmitted_bytes), ("counters/port_rcv_data", totals.received_bytes)):
-            path, shown = self._paths[name], number // BYTES_PER_IB_WORD
-            if name in self._book.names:
-                shown = self._book.value(name, shown, Moment(elapsed_s, totals.received_packets))
-            shown = min(shown, CLAMPS.get(name.removeprefix("counters/"), shown))
-            if self._shown[path] != shown:
-                self._shown[path] = shown
-                yield path, b"%d\n" % shown
 
     def forget(self, path: str) -> None:
         """Somebody else wrote that file: write it again at the next look."""
@@ -187,8 +185,7 @@ class Port:
     def _raw(self, totals: PortTotals, elapsed_s: float) -> dict[str, int]:  # noqa: ARG002  # the shape of _statistics
         """Each file that traffic moves and its number without any fault."""
         found = {
-            "counters/port_xmit_data": totals.transmitted_bytes // BYTES_PER_IB_WORD,
-            "counters/port_rcv_data": totals.received_bytes // BYTES_PER_IB_WORD,
+            **_byte_counters(totals),
             "counters/port_xmit_packets": totals.transmitted_packets,
             "counters/port_rcv_packets": totals.received_packets,
             "counters/unicast_xmit_packets": totals.transmitted_packets - totals.multicast_packets,
@@ -207,6 +204,13 @@ class Port:
 
     def _statistics(self, totals: PortTotals, elapsed_s: float) -> dict[str, int]:
         return {ETHTOOL + name: number for name, number in statistics(self.hca, totals, elapsed_s)} if self._is_ethernet else {}
+
+
+def _byte_counters(totals: PortTotals) -> dict[str, int]:
+    return {
+        "counters/port_xmit_data": totals.transmitted_bytes // BYTES_PER_IB_WORD,
+        "counters/port_rcv_data": totals.received_bytes // BYTES_PER_IB_WORD,
+    }
 
 
 def _together(ramps: list[Ramps]) -> Ramps:

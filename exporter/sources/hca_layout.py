@@ -4,10 +4,13 @@ Layout: torvalds/linux Documentation/ABI/stable/sysfs-class-infiniband. Absent t
 """
 
 import errno
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exporter.model.entity import Fabric
+from exporter.model.fault import Reason
 from exporter.sources.device_place import link_name, names_in, numa_node_of, pci_of, short_text
+from exporter.sources.fault_list import FaultList
 from exporter.sources.sysfs import Files, read_once
 
 CLASS = "class/infiniband"
@@ -57,6 +60,18 @@ class HcaLayout:
         if port.link_layer == "Ethernet":
             return Fabric.ROCE
         return Fabric.EFA if self.driver == "efa" else Fabric.INFINIBAND
+
+
+def names_of_hcas(files: Files, known: Iterable[str], faults: FaultList) -> list[str]:
+    """Sorted names in the class folder. One that cannot be listed keeps the `known`, one that is not there has none; both are Faults."""
+    try:
+        return sorted(files.listdir(CLASS))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            faults.add(CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys")
+            return []
+        faults.add_error(CLASS, error)
+        return list(known)
 
 
 def is_limited_pf(files: Files, name: str) -> bool:

@@ -3,19 +3,17 @@
 Knows the class folder and the filter; the devices' insides are hca.py's.
 """
 
-import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from exporter.catalog.infiniband import EXCLUDED_INFO
 from exporter.model.entity import Device
-from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
 from exporter.sources.hca import SOURCE, HcaReader, PortPlaces
-from exporter.sources.hca_layout import CLASS
+from exporter.sources.hca_layout import CLASS, names_of_hcas
 from exporter.sources.sweep import read_sweeps
 from exporter.sources.sysfs import Files
 
@@ -48,14 +46,7 @@ class InfiniBandSource:
     def scan(self, wall_s: float, monotonic_s: float) -> HcaScan:
         """What is there now. A folder that cannot be listed keeps the readers there were; one that is not there has none."""
         faults = FaultList(SOURCE)
-        try:
-            names = sorted(self._files.listdir(CLASS))
-        except OSError as error:
-            names = [] if error.errno == errno.ENOENT else list(self._readers)
-            if error.errno == errno.ENOENT:
-                faults.add(CLASS, Reason.ABSENT, "is not there: no RDMA driver is loaded, or the container does not see the host's /sys")
-            else:
-                faults.add_error(CLASS, error)
+        names = names_of_hcas(self._files, self._readers, faults)
         wanted = [name for name in names if self._wants(name)]
         excluded: SeriesKey = (EXCLUDED_INFO.key, "configuration")
         readings = tuple(Reading(Device(printable(name)), {excluded: 1}) for name in names if not self._wants(name))

@@ -41,7 +41,7 @@ def measure(rounds: int) -> Iterator[Figure]:
                 failures += failed
                 threads_more = max(threads_more, status_of(ours.pid, "Threads") - threads)
                 if not closed_s:
-                    closed_s = _closed_after_s(sockets)
+                    closed_s = closed_after_s(sockets)
     base_s, ours_s, beside_s = (statistics.median(alone[name]) for name in ("base", "ours", "beside"))
     yield Figure("P4", f"{SCRAPERS} scrapers at once, p99", ours_s / base_s, LIMIT, f"node_exporter {ms(base_s)}", ms(ours_s))
     yield Figure("P4", f"the same beside {HALF_OPEN} half-open connections, p99", beside_s / ours_s, LIMIT_BESIDE, f"alone {ms(ours_s)}",
@@ -126,7 +126,7 @@ def _half_open(port: int) -> Iterator[list[tuple[socket.socket, float]]]:
             connection.close()
 
 
-def _closed_after_s(sockets: list[tuple[socket.socket, float]]) -> float:
+def closed_after_s(sockets: list[tuple[socket.socket, float]]) -> float:
     """Seconds that the longest of them was let stay; twice the limit if one still is."""
     longest_s = 0.0
     for connection, opened_s in sockets:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.benchmarks.crowd import BURSTS, CLOSED_WITHIN_S, HALF_OPEN, LIMIT_BESIDE, REQUEST, SCRAPERS
+from tests.benchmarks.crowd import BURSTS, CLOSED_WITHIN_S, HALF_OPEN, LIMIT_BESIDE, REQUEST, SCRAPERS, closed_after_s
 from tests.benchmarks.figure import Figure, ms
 from tests.benchmarks.meter import percentile, status_of
 from tests.benchmarks.peers import daemon
@@ -38,7 +38,7 @@ def measure(rounds: int) -> Iterator[Figure]:
                 beside.append(beside_s)
                 threads_more = max(threads_more, status_of(ours.pid, "Threads") - threads)
                 if number == 0:
-                    closed_s = _closed_after_s(peers)
+                    closed_s = closed_after_s(peers)
             failures += failed + failed_beside
     alone_s, both_s = statistics.median(alone), statistics.median(beside)
     yield Figure("P4", f"{SCRAPERS} TLS scrapers at once beside {HALF_OPEN} idle TLS peers, p99", both_s / alone_s, LIMIT_BESIDE,
@@ -143,19 +143,3 @@ def _idle(port: int, tls: ssl.SSLContext) -> Iterator[list[tuple[socket.socket, 
     finally:
         for peer, _ in peers:
             peer.close()
-
-
-def _closed_after_s(peers: list[tuple[socket.socket, float]]) -> float:
-    """Seconds that the longest of them was let stay; twice the limit if one still is."""
-    longest_s = 0.0
-    for peer, opened_s in peers:
-        peer.settimeout(max(0.01, opened_s + 2 * CLOSED_WITHIN_S - time.monotonic()))
-        try:
-            while peer.recv(1024):
-                pass
-        except TimeoutError:
-            return 2 * CLOSED_WITHIN_S
-        except OSError:
-            pass
-        longest_s = max(longest_s, time.monotonic() - opened_s)
-    return longest_s

@@ -1,7 +1,6 @@
 """The unit's own command under a notify socket, as systemd would start it: ready, alive, reloading, stopping."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -18,19 +17,10 @@ from tests.deploy.notify_socket import Message, NotifySocket, notify_socket, say
 from tests.deploy.unit_files import command
 from tests.machine import MACHINES
 from tests.nvml_library import FakeDriver, profile
-from tests.real.daemon import environment
+from tests.real.daemon import LISTENING, QUICK, environment
 from tests.real.listener import fetch, poll
 
 WATCHDOG_S = 2.0
-LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
-CONFIG = """\
-signals: {grace: 100ms}
-sources:
-  infiniband: {fast_interval: 1s}
-  ethernet: {enabled: false}
-  kernel_log: {enabled: false}
-  nvlink: {enabled: false}
-"""
 
 
 @pytest.fixture
@@ -59,7 +49,7 @@ def unit(folder: Path, manager: NotifySocket, arguments: str = "",
     """ExecStart= of the unit on the H100 machine as real files, with `more` variables, killed in the end if it has not ended."""
     if not (folder / "sys").exists():
         unpack(read_archive(MACHINES / "h100-8x-ndr400.tree"), folder / "sys")
-        (folder / "config.yaml").write_text(CONFIG)
+        (folder / "config.yaml").write_text(QUICK)
     argv = command("ExecStart", f"--sysfs-root={folder / 'sys'} {arguments}")
     with (folder / "journal").open("ab") as log:
         process = subprocess.Popen(

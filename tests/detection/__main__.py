@@ -11,10 +11,12 @@ from pathlib import Path
 
 from exporter.cli.simulate import RULE_NAMES
 from exporter.config.mistake import ConfigError
+from tests.arguments import counted
 from tests.detection.figures import Figure, complaints, figures_of, is_whole, library_size
 from tests.detection.library import Entry, by_rule, labelled, read, scenario_files, unknown_labels
 from tests.detection.playing import JOBS, Played, Task, play_all, reseeded
 
+COUNT = counted(1 << 53)
 OK, MISSED, USAGE = 0, 1, 2
 
 
@@ -112,15 +114,9 @@ def _parser() -> argparse.ArgumentParser:
     alone = parser.add_mutually_exclusive_group()
     alone.add_argument("--without", metavar="RULE", help="leave this rule out and play the scenarios labelled with it")
     alone.add_argument("--each-rule", action="store_true", help="leave each rule out in turn: which of them are needed?")
-    parser.add_argument("--seed", type=_count, metavar="N", help="this seed for every scenario, instead of its own")
-    parser.add_argument("--jobs", type=_count, default=JOBS, metavar="N", help=f"processes; default: {JOBS}")
+    parser.add_argument("--seed", type=COUNT, metavar="N", help="this seed for every scenario, instead of its own")
+    parser.add_argument("--jobs", type=COUNT, default=JOBS, metavar="N", help=f"processes; default: {JOBS}")
     return parser
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1 << 53):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.arguments import counted
 from tests.node_days import results
 from tests.node_days.code_digest import digest
 from tests.node_days.hours import DAY_S
 from tests.node_days.playing import Played, play_all
 from tests.node_days.report import report
 
+COUNT = counted(1 << 31)
 OK, FOUND, USAGE = 0, 1, 2
 
 
@@ -63,19 +65,13 @@ def line(played: Played) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.node_days", description=__doc__)
-    parser.add_argument("--days", type=_count, default=100, metavar="N", help="how many; default: 100")
-    parser.add_argument("--first", type=_count, default=1, metavar="N", help="the first of them; default: 1")
-    parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes; default: as many as CPUs")
+    parser.add_argument("--days", type=COUNT, default=100, metavar="N", help="how many; default: 100")
+    parser.add_argument("--first", type=COUNT, default=1, metavar="N", help="the first of them; default: 1")
+    parser.add_argument("--jobs", type=COUNT, default=os.cpu_count() or 1, metavar="N", help="processes; default: as many as CPUs")
     parser.add_argument("--results", type=Path, default=results.FILE, metavar="FILE", help=f"default: {results.FILE.name} beside this")
-    parser.add_argument("--minutes", type=_count, metavar="N", help="only the beginning of each day")
+    parser.add_argument("--minutes", type=COUNT, metavar="N", help="only the beginning of each day")
     parser.add_argument("--report", action="store_true", help="play nothing; compare the versions that were played")
     return parser
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1 << 31):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
-    return int(text)
 
 
 if __name__ == "__main__":

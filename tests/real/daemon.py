@@ -13,6 +13,15 @@ from pathlib import Path
 from tests.real.listener import START_BOUND_S, fetch, listening, poll
 
 LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
+QUICK = """\
+signals: {grace: 100ms}
+sources:
+  infiniband: {fast_interval: 1s}
+  ethernet: {enabled: false}
+  kernel_log: {enabled: false}
+  nvlink: {enabled: false}
+"""
+"""A configuration: quick; and this machine's own interfaces and kernel log are left alone."""
 
 
 @dataclass(frozen=True, slots=True)

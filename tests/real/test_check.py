@@ -8,26 +8,17 @@ import pytest
 
 from exporter.simulator.archive import read_archive, unpack
 from tests.machine import MACHINES, parsed
-from tests.real.daemon import DaemonProcess, command, daemon, environment
+from tests.real.daemon import QUICK, DaemonProcess, command, daemon, environment
 from tests.real.listener import poll
 
 PATIENCE_S = 60.0
-CONFIG = """\
-signals: {grace: 100ms}
-sources:
-  infiniband: {fast_interval: 1s}
-  ethernet: {enabled: false}
-  kernel_log: {enabled: false}
-  nvlink: {enabled: false}
-"""
-"""Quick; and this machine's own interfaces and kernel log are left alone."""
 
 
 @pytest.fixture
 def options(tmp_path: Path) -> list[str]:
     """Of a daemon and of every verb: the H100 machine as real files."""
     unpack(read_archive(MACHINES / "h100-8x-ndr400.tree"), tmp_path / "sys")
-    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "config.yaml").write_text(QUICK)
     return [f"--sysfs-root={tmp_path / 'sys'}", f"--config={tmp_path / 'config.yaml'}"]
 
 
