@@ -102,7 +102,7 @@ class BurstSampler:
     @property
     def held(self) -> frozenset[Link]:
         """Links whose read hangs now."""
-        return frozenset(port.port.link for port in self._held)
+        return frozenset([port.port.link for port in self._held.copy()])
 
     def sample(self) -> None:
         """One pass over all ports."""

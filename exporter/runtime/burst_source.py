@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from exporter.catalog.signals import BURST, BURST_BUSY, BURST_RESOLVED, SAMPLES
+from exporter.model.fault import Reason
 from exporter.model.metric import OBSERVATIONS, SUM, Cadence
 from exporter.model.quoted import printable
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
@@ -35,17 +36,24 @@ class BurstReader:
 
     cadences = (Cadence.NORMAL,)
 
-    def __init__(self, name: str, ports: tuple[Sampled, ...]) -> None:
+    def __init__(self, name: str, ports: tuple[Sampled, ...], sampler: BurstSampler) -> None:
         self.subject = printable(name)
         self.ports = ports
+        self._sampler = sampler
         self.is_lost = False
         """Every port failed: the device went, or was reset."""
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
-        """What the last window says of each port. A port that cannot be read, or does not say what it can carry, is a Fault."""
-        faults = FaultList(SOURCE)
+        """What the last window says of each port. A port that cannot be read, whose counter hangs (what it said before is no news of now),
+        or that does not say what it can carry, is a Fault."""
+        faults, held = FaultList(SOURCE), self._sampler.held
         readings: list[Reading] = []
         for port in self.ports:
+            if port.port.link in held:
+                faults.add(
+                    str(port.port.link), Reason.TIMEOUT, "a byte counter does not answer; bursts of its port are not seen until it does"
+                )
+                continue
             if port.error is not None:
                 faults.add_error(str(port.port.link), port.error)
             try:
@@ -100,7 +108,7 @@ class BurstSource:
             faults.add_error(f"{CLASS}/{name}", error)
             return None
         ports = [PortBytes(self._files, layout, port, self._sampler.clock_s) for port in layout.ports if counts_bytes(port)]
-        return BurstReader(name, tuple(Sampled(port) for port in ports)) if ports else None
+        return BurstReader(name, tuple(Sampled(port) for port in ports), self._sampler) if ports else None
 
 
 def _values(port: Sampled, capacity: float) -> dict[SeriesKey, Number]:

@@ -226,7 +226,9 @@ def test_a_counter_that_hangs_keeps_one_thread_and_no_other_port(stops: bool) ->
     before = samples("mlx5_4")
     assert waited_for(lambda: samples("mlx5_4") > before)
     assert [str(link) for link in sampler.held] == ["infiniband/mlx5_3/1"]
-    held = samples("mlx5_3")
+    hanging = readers["mlx5_3"].read(Cadence.NORMAL, 0.0, 0.0)
+    assert (hanging.readings, [fault.reason for fault in hanging.faults]) == ((), [Reason.TIMEOUT])
+    held = sum(readers["mlx5_3"].ports[0].courses(50e9)["transmit"][1].buckets)
     if stops:
         sampler.stop()
     files.hangs = False
