@@ -20,9 +20,9 @@ from exporter.sources.job_directory import JobDirectory
 from exporter.sources.sysfs import RealFiles
 from tests.deploy.unit_files import FOLDER, HERE
 from tests.machine import MACHINES
-from tests.real.daemon import daemon
+from tests.real.daemon import QUICK, daemon
 from tests.real.listener import poll
-from tests.real.test_check import CONFIG, take_down
+from tests.real.test_check import take_down
 from tests.requires import where_available
 from tests.runtime.fake_scontrol import FakeScontrol
 
@@ -73,7 +73,7 @@ def site(tmp_path: Path) -> Site:
 def node(site: Site) -> Iterator[Site]:
     """With its daemon on the H100 machine as real files, its first pass done."""
     unpack(read_archive(MACHINES / "h100-8x-ndr400.tree"), site.folder / "sys")
-    (site.folder / "config.yaml").write_text(CONFIG)
+    (site.folder / "config.yaml").write_text(QUICK)
     with daemon(site.folder, [f"--sysfs-root={site.folder / 'sys'}", f"--config={site.folder / 'config.yaml'}"]):
         poll(lambda: True if checked(site) == 0 else None, 60, "the node is well")
         yield site
