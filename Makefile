@@ -22,7 +22,7 @@ BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo fleet fleet-scale screenshots test lint bench detection recorder-kills node-days node-days-report assets clean
+.PHONY: help demo fleet fleet-scale screenshots test lint bench detection recorder-kills audit node-days node-days-report assets clean
 
 help: ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -61,17 +61,21 @@ node-days: $(VENV)/installed-dev ## play healthy node-days, on which nothing may
 node-days-report: $(VENV)/installed-dev ## compare the versions of the code that have played node-days
 	$(BIN)/python -m tests.node_days --report
 
+audit: $(VENV)/installed-dev-full ## look up every package that ships in the database of known vulnerabilities
+	$(BIN)/python -m tests.dependency_audit
+
 recorder-kills: $(VENV)/installed-dev ## kill the flight recorder 200 times in mid-write: the file must open and miss nothing
 	$(BIN)/python -m tests.recorder.kills "$$(mktemp -d)"
 
 # Written aside and moved, so that a command that fails leaves the page as it was. Golden pages: python -m tests.golden --update.
-assets: $(VENV)/installed-dev ## regenerate the references and runbooks in docs/ and the boards and rules in dashboards/generated/
+assets: $(VENV)/installed-dev ## regenerate the references and runbooks in docs/ and the boards and rules in dashboards/generated/ and the chart
 	$(BIN)/fabric-exporter metrics --markdown > docs/metrics.md.new
 	mv docs/metrics.md.new docs/metrics.md
 	$(BIN)/python -c 'from exporter.config.reference import reference_markdown as r; print(r(), end="")' > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m dashboards.shipped
 	$(BIN)/python -m dashboards.rules
+	$(BIN)/python -m helm.assets
 
 clean: ## remove the virtual environment, caches and built packages
 	rm -rf $(VENV) $(BENCH_VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

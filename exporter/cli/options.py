@@ -42,7 +42,8 @@ def _add_flag(group: argparse._ArgumentGroup, option: Option) -> None:
     words = f"{option.doc} Default: {default}.".replace("%", "%%")
     flag = option.spelling.flag
     if option.spelling.value:
-        words = f"Do not {option.doc[0].lower()}{option.doc[1:]}".replace("%", "%%")
+        if option.spelling.value == "false":
+            words = f"Do not {option.doc[0].lower()}{option.doc[1:]}".replace("%", "%%")
         group.add_argument(flag, dest=option.path, action="append_const", const=option.spelling.value, help=words)
     else:
         repeat = " Repeatable." if option.kind.many else ""

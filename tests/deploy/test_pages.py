@@ -10,12 +10,13 @@ import pytest
 from exporter.catalog import CATALOGUE
 from exporter.cli.verbs import VERBS, leaves, options_of, parser_of
 from exporter.config.options import OPTIONS
+from helm.values_file import read, values
 from tests.deploy.unit_files import FOLDER, exposure, lay_out
 from tests.real.daemon import command, environment
 from tests.requires import need
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: (ROOT / f"docs/deploy-{name}.md").read_text(encoding="utf-8") for name in ("systemd", "container", "slurm")}
+PAGES = {name: (ROOT / f"docs/deploy-{name}.md").read_text(encoding="utf-8") for name in ("systemd", "container", "kubernetes", "slurm")}
 SECTIONS = ("Sizing", "Upgrade", "Uninstall", "Troubleshooting", "Permissions, and what is lost without each")
 EACH_PAGE = pytest.mark.parametrize("page", sorted(PAGES))
 
@@ -51,7 +52,7 @@ def test_each_variable_and_option_exists(page: str) -> None:
     paths = set(re.findall(r"`((?:web|state|sources|jobs|recorder|control|maintenance)\.[a-z_.]*[a-z])`", PAGES[page]))
 
     assert variables - {option.variable for option in OPTIONS.values()} - {"FABRIC_CONFIG"} == set()
-    assert paths - set(OPTIONS) - {"sources.infiniband.exclude"} == set()
+    assert paths - set(OPTIONS) - {".".join(value.path) for value in values(read())} == set()
 
 
 @EACH_PAGE

@@ -1,0 +1,1 @@
+"""The Helm chart, rendered, linted and judged by Helm itself; run as it says; upgraded."""
