@@ -47,9 +47,9 @@ def authority(folder: Path, name: str) -> Pair:
     return _made(folder, name, "authority", None, "", LONG)
 
 
-def server_pair(folder: Path, name: str, signed_by: Pair, *, run_out: bool = False) -> Pair:
-    """A server's certificate for localhost and 127.0.0.1."""
-    return _made(folder, name, "server", signed_by, "DNS:localhost,IP:127.0.0.1", RUN_OUT if run_out else LONG)
+def server_pair(folder: Path, name: str, signed_by: Pair, sans: str = "DNS:localhost,IP:127.0.0.1", *, run_out: bool = False) -> Pair:
+    """A server's certificate, by default for localhost and 127.0.0.1; `sans` as `client_pair` has them."""
+    return _made(folder, name, "server", signed_by, sans, RUN_OUT if run_out else LONG)
 
 
 def client_pair(folder: Path, name: str, signed_by: Pair, sans: str = "", *, run_out: bool = False) -> Pair:

@@ -9,7 +9,8 @@ from exporter.model.metric import Kind, Metric, Tier, Unit
 JOB_INFO = Metric("gpu_job", "fabric_gpu_job_info", Kind.INFO, Unit.COUNT,
     ("device", "job_id", "scheduler", "workload_namespace", "workload_pod", "workload_container", "user"),
     "A job that uses the GPU; one series for each job and GPU, several on a shared GPU; value is always 1. job_id is the batch job's "
-    "number, else the pod's uid. A label is empty where nobody says it; user is filled only if jobs.user_label is on.", Tier.STANDARD,
+    "number, else the pod's uid, else its namespace/name. A label is empty where nobody says it; user is filled only if jobs.user_label is "
+    "on.", Tier.STANDARD,
     absent="no job is known on the GPU: it is idle, or what runs there belongs to no job, or may not be read (the source's faults count "
            "that)", captured=False)  # fmt: skip
 
@@ -32,3 +33,16 @@ GPU_PROCESSES_MAX = 1024
 
 CGROUP_SIZE_BYTES = 65_536
 """Of /proc/PID/cgroup: a dozen lines (one, on cgroup v2), each a path of at most 4096 bytes."""
+
+POD_RESOURCES_ANSWER_S = 1.0
+"""The kubelet has so long to list its pods; it answers from memory, within milliseconds [D]."""
+
+POD_RESOURCES_REST_S = 60.0
+"""A kubelet that did not answer is left alone this long: one second in sixty is within DUTY_MAX_RATIO (limits.py)."""
+
+POD_RESOURCES_SIZE_BYTES = 4 << 20
+"""The kubelet's list, at most: 500 pods of five containers, all processors among them, are under 1 MB. Its own tests allow 16 MiB
+(kubernetes/kubernetes test/e2e_node/util.go); as protobuf holds it, a hostile list of that size fills the 512 MB of our unit [M]."""
+
+ALLOCATIONS_MAX = 8192
+"""Devices of containers looked at in one pass, at most: sixteen GPUs in 64 shares are 1024, and other plugins have theirs [D]."""

@@ -94,3 +94,133 @@ CHILD_BACK_OFF_S = 2.0
 
 CHILD_BACK_OFF_MAX_S = 120.0
 """… up to this: a node whose driver comes late is seen within two minutes [D]."""
+
+PROBE_MEMORY_IDLE_BYTES = 1_288_490_188
+"""1.2 GiB: memory in use on a GPU above what it uses when idle, without a process that the driver names, that counts as somebody's
+(leftovers of a crashed job: NVIDIA/k8s-device-plugin#12) [D, research/nccl-probe.md §2.2]."""
+
+PROBE_UTILISATION_IDLE_RATIO = 0.02
+"""A GPU that was busier than this in any of the samples of the last seconds is in use [D, research/nccl-probe.md §2.2]."""
+
+# Probes (exporter/probes). Their evidence is research on NCCL, nccl-tests and what sites publish; each names its source.
+
+PROBE_INTERVAL_S = 900.0
+"""Seconds between two probes of one kind unless configured: what a probe disturbs is counted by contexts an hour, not by bytes [D]."""
+
+PROBE_INTERVAL_MIN_S = 300.0
+"""No site may set a shorter interval [D]."""
+
+PROBE_WALL_S = 45.0
+"""A run has ended by then, whatever hangs: initialisation 20, measuring 5, teardown 5, and slack [D]; Slurm kills a health check after 60 s
+(slurm.conf, HealthCheckProgram)."""
+
+PROBE_GPU_S = 2.0
+"""Seconds in one run in which GPUs work, at most [D]."""
+
+PROBE_DUTY_RATIO = 0.005
+"""Share of the last hour in which GPUs worked for probes, at most [D]."""
+
+PROBE_BYTES_PER_GPU = 32 * 2**30
+"""Bytes that a GPU sends in one run within a node, at most: some 0.1 s of NVLink. The usual plan for eight needs 21 GiB [D]."""
+
+PROBE_BYTES_PER_NIC = 4 * 2**30
+"""Bytes that a NIC sends in one run between nodes, at most: 0.1 s of 400 Gb/s [D]."""
+
+PROBE_BYTES_PER_NIC_HOUR = 16 * 2**30
+"""… and in an hour [D]."""
+
+PROBE_BUFFER_BYTES = 256 * 2**20
+"""Longest message: one such buffer to send, one to receive, and NCCL's own stay below 1.5 GiB of GPU memory [D]."""
+
+PROBE_FAILURES_MAX = 3
+"""After so many failed runs in a row the circuit opens: no probe until a pause is over [D]."""
+
+PROBE_PAUSE_S = 1800.0
+"""First pause after the circuit opened; doubles with each further failure [D]."""
+
+PROBE_PAUSE_MAX_S = 86_400.0
+"""… up to a day."""
+
+PROBE_WARM_UP_S = 0.2
+"""Clocks of an idle GPU ramp up within that time, and NCCL connects at the first collective (NCCL_RUNTIME_CONNECT) [V, D]."""
+
+PROBE_WARM_UP_MIN = 5
+"""Collectives before the first that is timed, at least, for each size: the first of a size may choose another algorithm [D]."""
+
+PROBE_P95_MIN = 20
+"""Fewer times have no 95th percentile: by nearest rank it would be their maximum (as nccl-tests' README says of its p99 below 100)."""
+
+PROBE_FIT_SMALL_BYTES = 64 * 2**10
+"""Sizes up to this tell the latency: beyond, NCCL leaves its low-latency protocol. On a published curve of 32 ranks small sizes say 74 µs,
+all of them 84 [M]."""
+
+PROBE_FIT_LARGE_BYTES = 16 * 2**20
+"""Sizes from this on tell the bandwidth: NCCL has changed its algorithm by then, and smaller ones would give 20 instead of 49 GB/s [M]."""
+
+PROBE_FIT_POOR_RATIO = 0.35
+"""Measured times further than this from the line: no latency and no bandwidth are published. A sound curve of 32 ranks over six decades,
+with its change of algorithm, reaches 26 % [M]."""
+
+PROBE_FIT_SCALE_MIN_RATIO = 0.005
+"""Times closer to the line than this are on it; robust weights start beyond [D]."""
+
+PROBE_PAIR_MADS = 4.5
+"""A GPU or a path is low when it lies so many median absolute deviations (3 standard deviations) below the model [M: 400 trials each]."""
+
+PROBE_PAIR_LOSS_MIN_RATIO = 0.05
+"""… and at least this share: one NVLink of 18 is 5.6 % [D]."""
+
+PROBE_PAIR_GPUS_MIN = 4
+"""Of fewer GPUs nothing tells who is the slow one [M]."""
+
+PROBE_SWEEPS, PROBE_SWEEPS_LOW = 3, 2
+"""An accused GPU or path is confirmed in so many of the last sweeps: at 3 % noise a single sweep accuses somebody on 15 to 17 of 100
+healthy nodes, two of three on none of 400 [M]."""
+
+PROBE_LEARN_RUNS = 12
+"""Good runs before a baseline is believed [D]."""
+
+PROBE_LEARN_GUARD_RUNS = 5
+"""While learning, runs far below the median of at least so many are not learned: a fault of that day would become the norm [D]."""
+
+PROBE_BASELINE_RUNS = 200
+"""Good runs of which the baseline is the median: two days at the usual interval [D]."""
+
+PROBE_BASELINES_MAX = 512
+"""Baselines kept, at most; those not used for longest are forgotten first: each change of a version starts a new set [D]."""
+
+PROBE_SPREAD_MIN_RATIO = 0.01
+"""A baseline is never taken to be steadier than this [D]."""
+
+PROBE_LOW_MADS = 5.0
+"""A run is low so many median absolute deviations below its baseline [D] …"""
+
+PROBE_LOW_RATIO, PROBE_CLEAR_RATIO = 0.93, 0.96
+"""… and below the first; it speaks for health above the second [D]."""
+
+PROBE_LOW_LEAST_RATIO = 0.5
+"""However noisy the runs were: below half of the baseline a run is low [D]."""
+
+PROBE_LATENCY_FACTOR, PROBE_LATENCY_CLEAR_FACTOR = 1.3, 1.15
+"""A latency above the first multiple of its baseline is too long; it speaks for health below the second [D]."""
+
+PROBE_JITTER_FACTOR, PROBE_JITTER_CLEAR_FACTOR = 2.0, 1.5
+"""The same for jitter, which is noisier [D]."""
+
+PROBE_DECAY_RATIO = 0.9
+"""Below this share of the frozen median of its first good runs a run is low, however slowly it came to that [D]."""
+
+PROBE_DRIFT_ALPHA, PROBE_DRIFT_MADS = 0.02, 3.0
+"""Weight of a run in the slow mean that shows drift, and how far from the median a run counts there at most [D]."""
+
+PROBE_EXPECTED_MIN_BYTES = 2**30
+"""Published bandwidths hold for messages of at least this size: 256 MiB reach 60 to 75 % of what 8 to 16 GiB do on eight GPUs [D]."""
+
+PROBE_EXPECTED_SHARE = 0.75
+"""Share of a published bandwidth that is expected of a message smaller than the one it was published for [D]."""
+
+PROBE_MEASURED_SHARE = 0.85
+"""Share of a published measurement that serves as a floor: Azure's own limit for peer copies is 335 GB/s where 396 were measured [V]."""
+
+PROBE_MATCHINGS_PER_DAY = 4
+"""Pairings of all nodes a day, half of them within a leaf, half across [D]."""

@@ -28,6 +28,7 @@ from exporter.sources.job_directory import JobDirectory
 from exporter.sources.jobs import JobsSource, Pids
 from exporter.sources.kernel_log import KernelLogSource
 from exporter.sources.kmsg import DevKmsg, KernelLog
+from exporter.sources.kubelet_jobs import KubeletJobs
 from exporter.sources.nvswitches import NvSwitches
 from exporter.sources.pcie import PcieSource
 from exporter.sources.pod_names import PodNames
@@ -112,17 +113,23 @@ def bursts_of(config: Config, clock: Clock) -> BurstSampler | None:
 
 
 def _jobs_of(config: Config, machine: Machine) -> tuple[Source, Intervals]:
-    """The jobs source: processes on each GPU, and the scheduler's directory."""
+    """The jobs source: processes on each GPU, the scheduler's directory, and the kubelet's list."""
     jobs = config.jobs
-    processes = directory = None
+    processes = directory = kubelet = None
+    pods = PodNames(RealFiles(jobs.pod_logs_dir, 1), root=jobs.pod_logs_dir)
     if jobs.processes:
-        pods = PodNames(RealFiles(jobs.pod_logs_dir, 1), root=jobs.pod_logs_dir)
         processes = ProcessJobs(machine.processes, pods, procfs_root=config.sources.procfs_root, with_user=jobs.user_label)
     if jobs.directory is not None:
         indices: Callable[[], Mapping[int, str]] = lambda: machine.gpus.facts().indices  # noqa: E731  # asked anew each time
         directory = JobDirectory(RealFiles(jobs.directory, 4), indices, root=jobs.directory, scheduler=jobs.scheduler)
+    if jobs.pod_resources is not None:
+        from exporter.sources.pod_resources import Kubelet  # noqa: PLC0415  # 17 MB, and an extra that only sites with Kubernetes have
+
+        given: Callable[[], Mapping[str, str] | None] = lambda: machine.gpus.facts().device_ids  # noqa: E731  # asked anew each time
+        kubelet = KubeletJobs(Kubelet(jobs.pod_resources).allocations, given, pods, path=jobs.pod_resources)
     pids: Pids = machine.gpus.pids
-    return JobsSource(pids, processes=processes, directory=directory), Intervals(jobs.interval_s, jobs.interval_s, jobs.interval_s)
+    source = JobsSource(pids, processes=processes, directory=directory, kubelet=kubelet)
+    return source, Intervals(jobs.interval_s, jobs.interval_s, jobs.interval_s)
 
 
 def _module_ids(gpus: Gpus, memory: Memory) -> Callable[[], Mapping[str, int]]:

@@ -183,6 +183,7 @@ class VirtualGpus:
             self._nvml, DeviceFilter(told.include, told.exclude).wants,
             slots=lambda present: memory.names([*GpusOnBus(files, memory.names).names(), *present]), learned=memory.nvlinks,
             configured=told.configured, full=told.full, xid_events=xid_events(), with_processes=told.with_processes,
+            with_device_ids=told.with_device_ids,
         )  # fmt: skip
         return self._source
 
@@ -208,6 +209,7 @@ def _told(config: Config) -> Setup:
         opener=REAL, arguments=(config.sources.nvml.library,), include=nvlink.include, exclude=nvlink.exclude,
         configured=dict(expected_links(text) for text in config.expect.nvlink), learned={}, full=config.exposition.tier == "full",
         xid_events=False, with_processes=config.jobs.enabled and config.jobs.processes,
+        with_device_ids=config.jobs.enabled and config.jobs.pod_resources is not None,
     )  # fmt: skip
 
 

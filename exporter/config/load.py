@@ -1,5 +1,6 @@
 """The configuration in force: flags > environment > file > defaults, and where each value came from. Reports every mistake at once."""
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
@@ -69,6 +70,7 @@ def _contradictions(config: Config, origins: Mapping[str, str]) -> list[Mistake]
     """Values that are right by themselves but not together; looked for only once each is."""
     found: list[Mistake] = []
     found.extend(_address_conflicts(config, origins))
+    found.extend(_missing_packages(config, origins))
     for section in sorted(SECTIONS):
         paths = [f"{section}.{name}" for name in INTERVALS if f"{section}.{name}" in OPTIONS]
         found.extend(_interval_conflicts(paths, config, origins))
@@ -105,6 +107,21 @@ def _address_conflicts(config: Config, origins: Mapping[str, str]) -> list[Mista
     if web.health_address in web.listen_addresses:
         found.append(_mistake("web.health_address", f"{web.health_address} is a listen address already", origins))
     return found
+
+
+def _missing_packages(config: Config, origins: Mapping[str, str]) -> list[Mistake]:
+    """Options that need an extra of ours which is not installed."""
+    if not config.jobs.enabled or config.jobs.pod_resources is None or (_is_installed("grpc") and _is_installed("google.protobuf")):
+        return []
+    problem = "the kubelet's socket needs the packages grpcio and protobuf: pip install 'fabric-exporter[kubernetes]'"
+    return [_mistake("jobs.pod_resources", problem, origins)]
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the folder that it would be in
+        return False
 
 
 def _is_ephemeral(address: str) -> bool:

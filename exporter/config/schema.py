@@ -186,6 +186,14 @@ class Jobs:
     scheduler: str = option(
         "slurm", TEXT, "The scheduler label of the jobs in that directory: its files do not say who wrote them.", "Slurm's are the most."
     )
+    pod_resources: str | None = option(
+        None,
+        PATH,
+        "The kubelet's pod-resources socket, /var/lib/kubelet/pod-resources/kubelet.sock: which pod was given which GPU. It is asked in "
+        "every pass.",
+        "None: it takes pip install 'fabric-exporter[kubernetes]', 17 MB of memory, the host's folder and the right to write to root's "
+        "socket; but no look at other processes.",
+    )
     pod_logs_dir: str = option(
         "/var/log",
         PATH,

@@ -3,8 +3,8 @@
 Knows what makes two findings the same job; where findings come from is the sources' knowledge.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 
 SLURM, KUBERNETES = "slurm", "kubernetes"
 
@@ -13,7 +13,7 @@ SLURM, KUBERNETES = "slurm", "kubernetes"
 class GpuJob:
     """One job on one GPU. An empty text is not known, or does not apply.
 
-    `job_id` is the batch job's number, else the pod's uid: never empty. `user` is filled where a site asked for it.
+    `job_id` is the batch job's number, else the pod's uid, else `namespace/pod`: never empty. `user` is filled where a site asked for it.
     """
 
     device: str
@@ -35,6 +35,26 @@ def one_each(jobs: Iterable[GpuJob]) -> tuple[GpuJob, ...]:
     for job in jobs:
         found.setdefault((job.device, job.job_id), []).append(job)
     return tuple(_agreed(found[key]) for key in sorted(found))
+
+
+def with_allocated(running: Iterable[GpuJob], allocated: Sequence[GpuJob]) -> list[GpuJob]:
+    """What was seen to run on GPUs, and the pods that were given them, as one list: a pod in which something runs is no job beside that.
+
+    It is the same pod by namespace and name, or by its uid where a process tells no name. What runs keeps its number and its container (a
+    Slurm job within a pod is the Slurm job) and takes the names; a pod in which nothing was seen to run stands for itself.
+    """
+    by_name = {(pod.device, pod.namespace, pod.pod): pod for pod in allocated}
+    by_uid = {(pod.device, pod.job_id): pod for pod in allocated}
+    found: list[GpuJob] = []
+    taken: set[tuple[str, str]] = set()
+    for job in running:
+        pod = by_name.get((job.device, job.namespace, job.pod)) or by_uid.get((job.device, job.pod))
+        if pod is None:
+            found.append(job)
+        else:
+            taken.add((pod.device, pod.job_id))
+            found.append(replace(job, namespace=pod.namespace, pod=pod.pod, container=job.container or pod.container))
+    return found + [pod for pod in allocated if (pod.device, pod.job_id) not in taken]
 
 
 def _agreed(jobs: list[GpuJob]) -> GpuJob:

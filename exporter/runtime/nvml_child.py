@@ -56,7 +56,7 @@ class Child:
         self.source = NvlinkSource(
             _opened(setup), DeviceFilter(setup.include, setup.exclude).wants, slots=self._names, learned=self._learned,
             configured=setup.configured, full=setup.full, xid_events=setup.xid_events,
-            with_processes=setup.with_processes,
+            with_processes=setup.with_processes, with_device_ids=setup.with_device_ids,
         )  # fmt: skip
         self._readers: dict[str, GpuReader] | None = None
         """None until the first scan."""

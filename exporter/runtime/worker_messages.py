@@ -28,6 +28,7 @@ class Setup(NamedTuple):
     full: bool
     xid_events: bool
     with_processes: bool
+    with_device_ids: bool = False
 
 
 class ScanRequest(NamedTuple):

@@ -107,8 +107,10 @@ class FakeNvml:
         return _Batch(kept, lambda: self._read(gpu, plan, kept, session))
 
     def ask(self, gpu: int, question: DeviceQuestion) -> int:
-        """MIG mode from Ampere on, bandwidth mode from Blackwell on."""
+        """MIG mode from Ampere on, bandwidth mode from Blackwell on, minor numbers always."""
         number = self._gpu("ask", gpu)
+        if question is DeviceQuestion.MINOR_NUMBER:
+            return number
         generation = self.gpus.model(number).generation
         has_it = generation.has_mig if question is DeviceQuestion.MIG_MODE else generation.has_registers
         if not has_it:
@@ -176,6 +178,10 @@ class FakeNvml:
     def processes(self, gpu: int) -> Sequence[int]:
         """Those of `gpus.processes`."""
         return self.gpus.processes.get(self._gpu("processes", gpu), ())
+
+    def mig_uuids(self, gpu: int) -> Sequence[str]:
+        """Of a partitioned GPU."""
+        return self.gpus.mig_uuids(self._gpu("mig_uuids", gpu))
 
     def watch_xids(self) -> None:
         """What happened before is not told."""

@@ -23,6 +23,8 @@ from exporter.sources.nvml_session import FabricFacts, GpuFacts, PlatformFacts
 
 INACTIVE, ACTIVE, SLEEP, TRAFFIC_DISABLED = 0, 1, 2, 3
 """States of a link (nvml.h: NVML_NVLINK_STATE_…)."""
+MIG_DEVICES = 7
+"""Of a partitioned GPU, as many as there can be [D]."""
 _UUIDS = uuid.UUID("0d5cf6a1-5a52-4f4b-9c88-3f3c3a5f8e21")
 
 
@@ -95,6 +97,11 @@ class SimulatedGpus:
         one = self.profile.gpus[gpu]
         name = uuid.uuid5(_UUIDS, f"{self.profile.name}/{self.seed}/{gpu}")
         return GpuFacts(f"GPU-{name}", one.pci, one.model.product, one.module_id)
+
+    def mig_uuids(self, gpu: int) -> tuple[str, ...]:
+        """Of a partitioned GPU's MIG devices, as many as there can be; of another none."""
+        parts = range(MIG_DEVICES) if gpu in self._partitioned else ()
+        return tuple(f"MIG-{uuid.uuid5(_UUIDS, f'{self.profile.name}/{self.seed}/{gpu}/{part}')}" for part in parts)
 
     def platform(self, gpu: int) -> PlatformFacts | None:
         """Its place in a rack; None outside of one."""

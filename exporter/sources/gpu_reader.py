@@ -116,6 +116,15 @@ class GpuReader:
         """1 while the GPU is partitioned; None if it cannot be. Raises NvmlError if the GPU is gone."""
         return self._questions.ask("MIG mode", lambda: self._nvml.ask(self.index, DeviceQuestion.MIG_MODE), faults)
 
+    def device_ids(self, faults: FaultList) -> tuple[str, ...]:
+        """What others call it and its parts: its UUID, its device file (`nvidia3`), the UUIDs of its MIG devices. Raises NvmlError if the
+        GPU is gone."""
+        ask, nvml = self._questions.ask, self._nvml
+        minor = ask("minor number", lambda: nvml.ask(self.index, DeviceQuestion.MINOR_NUMBER), faults)
+        files = (f"nvidia{minor}",) if minor is not None else ()
+        parts = (ask("MIG devices", lambda: nvml.mig_uuids(self.index), faults) or ()) if self.mig_mode(faults) else ()
+        return (self.facts.uuid, *files, *parts)
+
     def _fast(self, faults: FaultList) -> tuple[Reading, ...]:
         readings = self.links.read(Cadence.FAST, faults)
         ports, states = self.links.ports or (), self.links.states

@@ -1,7 +1,7 @@
-"""The jobs source: which batch job or pod uses which GPU, from the scheduler's job files and from the processes on the GPUs.
+"""The jobs source: which batch job or pod uses which GPU, from the scheduler's job files, the processes on the GPUs and the kubelet's list.
 
-Knows how the two are put together and shown; job_directory.py knows the files, process_jobs.py the processes. Which processes are on a GPU
-is the driver's knowledge and comes in as a parameter.
+Knows how the three are put together and shown; job_directory.py knows the files, process_jobs.py the processes, kubelet_jobs.py the list.
+Which processes are on a GPU is the driver's knowledge and comes in as a parameter.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,11 +11,12 @@ from typing import TypeAlias
 from exporter.catalog.jobs import JOB_INFO, JOBS_PER_GPU_MAX
 from exporter.model.entity import Device
 from exporter.model.fault import Reason
-from exporter.model.job import GpuJob, one_each
+from exporter.model.job import GpuJob, one_each, with_allocated
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.sources.fault_list import FaultList
 from exporter.sources.job_directory import JobDirectory
+from exporter.sources.kubelet_jobs import KubeletJobs
 from exporter.sources.process_jobs import ProcessJobs
 
 SOURCE = "jobs"
@@ -36,24 +37,27 @@ class PidsUnknownError(Exception):
 
 
 class JobsReader:
-    """Reads all GPUs in one go. Without `processes` only the directory is read, without `directory` only the processes."""
+    """Reads all GPUs in one go, in those of the three ways that there are."""
 
     subject = SUBJECT
     cadences = (Cadence.NORMAL,)
 
-    def __init__(self, pids: Pids, processes: ProcessJobs | None, directory: JobDirectory | None) -> None:
+    def __init__(self, pids: Pids, processes: ProcessJobs | None, directory: JobDirectory | None, kubelet: KubeletJobs | None) -> None:
         self._pids = pids
         self._processes = processes
         self._directory = directory
+        self._kubelet = kubelet
 
     def read(self, cadence: Cadence, wall_s: float, monotonic_s: float) -> Snapshot:
         """A Reading for each GPU that was asked about, with a series for each job; an idle GPU's is empty. A way that cannot be asked is a
-        Fault, and the other one's jobs are shown."""
+        Fault, and the others' jobs are shown."""
         faults = FaultList(SOURCE)
         jobs: dict[str, list[GpuJob]] = {}
         for asked in (self._listed(faults), self._running(faults)):
             for gpu, found in asked.items():
                 jobs.setdefault(gpu, []).extend(found)
+        for gpu, given in (self._kubelet.read(monotonic_s, faults) if self._kubelet is not None else {}).items():
+            jobs[gpu] = with_allocated(jobs.get(gpu, ()), given)
         readings = tuple(
             Reading(Device(gpu), _values(gpu, one_each(jobs[gpu]), faults)) for gpu in sorted(jobs, key=lambda gpu: (len(gpu), gpu))
         )
@@ -91,11 +95,15 @@ class JobsSource:
 
     name = SOURCE
 
-    def __init__(self, pids: Pids, *, processes: ProcessJobs | None = None, directory: JobDirectory | None = None) -> None:
+    def __init__(self, pids: Pids, *, processes: ProcessJobs | None = None, directory: JobDirectory | None = None,
+                 kubelet: KubeletJobs | None = None) -> None:  # fmt: skip
         ways = ["the processes on each GPU"] if processes is not None else []
         ways += [f"job files in {directory.root}"] if directory is not None else []
-        self.looked_for = " and ".join(ways) or "nothing: jobs.processes is off and jobs.directory is not set"
-        self._reader = JobsReader(pids, processes, directory)
+        ways += [f"pods by the kubelet on {kubelet.path}"] if kubelet is not None else []
+        self.looked_for = " and ".join(ways) or "nothing: jobs.processes is off, jobs.directory and jobs.pod_resources are not set"
+        self.is_elsewhere = kubelet is not None
+        """The kubelet may keep a pass waiting: then never in the sampler's own thread."""
+        self._reader = JobsReader(pids, processes, directory, kubelet)
 
     def scan(self, wall_s: float, monotonic_s: float) -> JobsScan:
         """The reader."""

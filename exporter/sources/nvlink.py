@@ -67,11 +67,13 @@ class NoMemory:
 
 class NodeFacts(NamedTuple):
     """What other sources want to know of the GPUs: place on the board by PCI address, name by NVML index, and the processes on each GPU by
-    its name, None if nobody asks for them or the driver does not say."""
+    its name, None if nobody asks for them or the driver does not say. `device_ids` are names by UUID of a GPU or MIG device, and by device
+    file (`nvidia3`); None if nobody asks."""
 
     module_ids: Mapping[str, int] = {}
     indices: Mapping[int, str] = {}
     processes: Mapping[str, Sequence[int]] | None = None
+    device_ids: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class NvlinkScan:
 class NvlinkSource:
     """`slots` names GPUs by PCI address. `configured` maps patterns of GPU or product names to what is expected of their links. `full`:
     read what only the full tier shows. `xid_events`: count Xids by NVML's events. `with_processes`: list the processes on each GPU.
+    `with_device_ids`: and what others call it and its MIG devices.
 
     `facts` are of the newest scan. Not thread-safe.
     """
@@ -94,7 +97,7 @@ class NvlinkSource:
 
     def __init__(self, nvml: Nvml, wants: Callable[[str], bool], *, slots: Callable[[Collection[str]], Mapping[str, str]] = in_pci_order,
                  learned: LinkMemory | None = None, configured: Mapping[str, Expected] | None = None, full: bool = False,
-                 xid_events: bool = False, with_processes: bool = False) -> None:  # fmt: skip
+                 xid_events: bool = False, with_processes: bool = False, with_device_ids: bool = False) -> None:  # fmt: skip
         self.facts = NodeFacts()
         self.spent: tuple[Reason, str] | None = None
         """Why only a fresh process, later, may get an answer; None as long as this one does."""
@@ -105,6 +108,7 @@ class NvlinkSource:
         self._configured = configured or {}
         self._full = full
         self._with_processes = with_processes
+        self._with_device_ids = with_device_ids
         self._is_open = False
         self._count = 0
         self._readers: dict[str, GpuReader] = {}
@@ -220,7 +224,8 @@ class NvlinkSource:
         modules = {reader.facts.pci: reader.facts.module_id for reader in readers if reader.facts.module_id is not None}
         processes = {reader.subject: self._processes(reader, faults) for reader in readers} if self._with_processes else {}
         known = {name: found for name, found in processes.items() if found is not None}
-        return NodeFacts(modules, {reader.index: reader.subject for reader in readers}, known if self._with_processes else None)
+        device_ids = {one: reader.subject for reader in readers for one in self._ids(reader, faults)} if self._with_device_ids else None
+        return NodeFacts(modules, {reader.index: reader.subject for reader in readers}, known if self._with_processes else None, device_ids)
 
     def _processes(self, reader: GpuReader, faults: FaultList) -> Sequence[int] | None:
         """Ids of the processes that compute on the GPU; None if it does not say."""
@@ -232,6 +237,15 @@ class NvlinkSource:
             if error.code not in LOST | WITHOUT:
                 faults.add(reader.subject, error.reason, f"processes: {words_of_code(error.code)}")
             return None
+
+    def _ids(self, reader: GpuReader, faults: FaultList) -> Sequence[str]:
+        """What the GPU and its MIG devices are called; its UUID alone if it does not answer, which is said elsewhere."""
+        try:
+            return reader.device_ids(faults)
+        except NvmlError as error:
+            if error.code in PROCESS_WIDE:
+                raise
+            return (reader.facts.uuid,)
 
     def _is_any_partitioned(self, faults: FaultList) -> bool:
         modes: list[int] = []

@@ -14,7 +14,9 @@ import pynvml
 from exporter.sources.nvml_fields import PynvmlBatch, number_of_union
 from exporter.sources.nvml_session import (
     FUNCTION_NOT_FOUND,
+    INVALID_ARGUMENT,
     LIBRARY_NOT_FOUND,
+    NOT_FOUND,
     Answers,
     DeviceQuestion,
     FabricFacts,
@@ -102,6 +104,8 @@ class Pynvml:
         handle = self._handle(gpu)
         if question is DeviceQuestion.MIG_MODE:
             return int(_call("nvmlDeviceGetMigMode", handle)[0])
+        if question is DeviceQuestion.MINOR_NUMBER:
+            return int(_call("nvmlDeviceGetMinorNumber", handle))
         mode = _structure("c_nvmlNvlinkGetBwMode_v1_t")()
         _call("nvmlDeviceGetNvlinkBwMode", handle, ctypes.byref(mode))
         return int(mode.bwMode)
@@ -178,6 +182,18 @@ class Pynvml:
         """By the layout that came with driver 510; before that, none can be trusted (XuehaiPan/nvitop#88)."""
         return sorted({int(process.pid) for process in _call("nvmlDeviceGetComputeRunningProcesses_v3", self._handle(gpu))})
 
+    def mig_uuids(self, gpu: int) -> Sequence[str]:
+        """By index up to the most there can be; an index that has none is passed over."""
+        handle = self._handle(gpu)
+        found: list[str] = []
+        for index in range(int(_call("nvmlDeviceGetMaxMigDeviceCount", handle))):
+            try:
+                found.append(str(_call("nvmlDeviceGetUUID", _call("nvmlDeviceGetMigDeviceHandleByIndex", handle, index))))
+            except NvmlError as error:
+                if error.code not in _NO_MIG_DEVICE:
+                    raise
+        return found
+
     def watch_xids(self) -> None:
         """A GPU that does not know the event, or does not answer, is not watched; asking it for all events would fail the whole
         registration."""
@@ -213,6 +229,8 @@ class Pynvml:
         return self._handles[gpu]
 
 
+_NO_MIG_DEVICE = frozenset({INVALID_ARGUMENT, NOT_FOUND})
+"""What a driver says of an index without a MIG device, or one that was destroyed meanwhile."""
 _OTHER_LAYOUT = frozenset({25, FUNCTION_NOT_FOUND, 2})
 """What a driver says that does not know this version of a structure."""
 

@@ -15,7 +15,7 @@ WHOLE_GPU = 0
 """Scope of a field that is about the GPU and not about one link. The sum over all links (scope 0xFFFFFFFF) is never asked for: its bit
 error ratios have another value for "no error", and what it says with one link down is not documented."""
 
-INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND = 2, 3, 4, 13
+INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, FUNCTION_NOT_FOUND = 2, 3, 4, 6, 13
 DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, GPU_IS_LOST, VERSION_MISMATCH, UNKNOWN_ERROR = 9, 12, 15, 18, 999
 
 _REASONS = {
@@ -23,7 +23,7 @@ _REASONS = {
     INVALID_ARGUMENT: Reason.UNSUPPORTED,  # a field or link that this driver or GPU does not have
     NOT_SUPPORTED: Reason.UNSUPPORTED,
     NO_PERMISSION: Reason.DENIED,
-    6: Reason.ABSENT,
+    NOT_FOUND: Reason.ABSENT,
     DRIVER_NOT_LOADED: Reason.ABSENT,
     10: Reason.TIMEOUT,
     LIBRARY_NOT_FOUND: Reason.ABSENT,
@@ -92,6 +92,8 @@ class DeviceQuestion(Enum):
 
     MIG_MODE = "nvmlDeviceGetMigMode"
     """1 while the GPU is partitioned (MIG), else 0."""
+    MINOR_NUMBER = "nvmlDeviceGetMinorNumber"
+    """N of its device file /dev/nvidiaN."""
     BANDWIDTH_MODE = "nvmlDeviceGetNvlinkBwMode"
     """Blackwell and later: which of its bandwidth modes NVLink is set to."""
 
@@ -223,6 +225,10 @@ class Nvml(Protocol):
 
     def processes(self, gpu: int) -> Sequence[int]:
         """Ids of processes that compute on it, as the driver's own PID namespace numbers them."""
+        ...
+
+    def mig_uuids(self, gpu: int) -> Sequence[str]:
+        """UUIDs of the MIG devices it is partitioned into now."""
         ...
 
     def watch_xids(self) -> None:

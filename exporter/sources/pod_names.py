@@ -1,4 +1,5 @@
-"""Which pod has which uid, from the names of the folders in which the kubelet keeps container logs. No kubelet or API server is asked.
+"""Which uid has which pod, and which pod which uid, from the names of the folders in which the kubelet keeps container logs. No kubelet or
+API server is asked.
 
 `pods/NAMESPACE_POD_UID/CONTAINER/` and `containers/POD_NAMESPACE_CONTAINER-ID.log` (kubernetes/kubernetes pkg/kubelet/kuberuntime); names
 hold no underscore. Folders are listed, no log is opened. Knows those names only.
@@ -15,9 +16,10 @@ from exporter.sources.sysfs import Files
 
 PODS, CONTAINERS = "pods", "containers"
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+NAME = re.compile(_NAME)
+"""Of a namespace, a pod or a container."""
 _FOLDER = re.compile(rf"({_NAME})_({_NAME})_([0-9a-f-]{{32,36}})")
 _LOG = re.compile(rf"({_NAME})_({_NAME})_({_NAME})-([0-9a-f]{{64}})\.log")
-_CONTAINER = re.compile(_NAME)
 
 
 class PodName(NamedTuple):
@@ -54,22 +56,33 @@ class PodNames:
         self._known = known
         return known
 
+    def uids_of(self, pods: Collection[tuple[str, str]], faults: FaultList) -> Mapping[tuple[str, str], str]:
+        """The uid of each of these pods (namespace, name) that has one folder; nothing for one that has none, or two: a StatefulSet's pod
+        was made anew, and which one is meant nobody says. Without the folder of folders there are none, which is no Fault: the site need
+        not show it."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in self._listed(PODS, faults, or_fault=False) if pods else []:
+            match = _FOLDER.fullmatch(name)
+            if match is not None:
+                found.setdefault((match[1], match[2]), []).append(match[3])
+        return {pod: found[pod][0] for pod in pods if len(found.get(pod, ())) == 1}
+
     def _container(self, folder: str, container_id: str, faults: FaultList) -> str:
         """The only container that the pod has a folder for; else the one whose log bears the id; else "", as two could be meant."""
-        names = [name for name in self._listed(f"{PODS}/{folder}", faults) if _CONTAINER.fullmatch(name)]
+        names = [name for name in self._listed(f"{PODS}/{folder}", faults) if NAME.fullmatch(name)]
         if len(names) == 1:
             return names[0]
         logs = self._listed(CONTAINERS, faults) if names and container_id else []
         return next((match[3] for log in logs if (match := _LOG.fullmatch(log)) and match[4] == container_id and match[3] in names), "")
 
-    def _listed(self, folder: str, faults: FaultList) -> list[str]:
-        """Names in a folder; none, and a Fault, if it cannot be listed."""
+    def _listed(self, folder: str, faults: FaultList, *, or_fault: bool = True) -> list[str]:
+        """Names in a folder; none, and a Fault, if it cannot be listed. `or_fault` False: its absence is none."""
         try:
             return self._files.listdir(folder)
         except OSError as error:
             path = f"{self._root}/{folder}"
-            if error.errno == errno.ENOENT:
+            if error.errno == errno.ENOENT and or_fault:
                 faults.add(path, Reason.ABSENT, "is not there: let the container see the host's (read only); else pods go by their uid")
-            else:
+            elif error.errno != errno.ENOENT:
                 faults.add_error(path, error)
             return []

@@ -1,5 +1,6 @@
 """Precedence, origins, environment and the legal edge cases of a file."""
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,39 @@ def test_tier_words_are_those_of_the_model() -> None:
 def test_series_cap_is_that_of_the_limits() -> None:
     """The same for the cap."""
     assert Config().exposition.series_cap == SERIES_CAP
+
+
+def test_the_kubelets_socket_without_its_packages_is_refused_with_the_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At start, and not with the first pass; a source that is off needs nothing."""
+    file = config_file(tmp_path, "jobs:\n  pod_resources: /var/lib/kubelet/pod-resources/kubelet.sock\n")
+    there = load(file).config.jobs.pod_resources
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    off = load(file, {"FABRIC_JOBS_ENABLED": "false"}).config.jobs
+
+    assert there == off.pod_resources == "/var/lib/kubelet/pod-resources/kubelet.sock"
+    assert str(caught.value) == (
+        "jobs.pod_resources: the kubelet's socket needs the packages grpcio and protobuf: "
+        f"pip install 'fabric-exporter[kubernetes]' ({file}:2)"
+    )
+
+
+@pytest.mark.parametrize("missing", ["grpc", "google", "google.protobuf"])
+def test_one_of_the_two_packages_is_not_enough(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not even another package of Google's is installed, looking for the second raises."""
+    there = importlib.util.find_spec
+
+    def find_spec(name: str) -> object:
+        if name == missing or name.startswith(f"{missing}."):
+            if missing == "google":
+                raise ModuleNotFoundError(name)
+            return None
+        return there(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+
+    assert "fabric-exporter[kubernetes]" in complaint({"FABRIC_JOBS_POD_RESOURCES": "/kubelet.sock"})

@@ -20,6 +20,7 @@ FIXED = {"__rate_interval": "30s", "__interval": "5s", "__range": "30s", "__rang
 """Grafana's own variables. The rate interval holds at least two beats of every counter: the slowest come every 15 s."""
 ALL = ".*"
 TRIES_MAX = 60
+CONDITIONS = "fabric_link_condition"
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?::\w+)?\}?")
 _ONE_OF = re.compile(r'="\$\{?(\w+)(?::\w+)?\}?"')
 
@@ -104,6 +105,16 @@ def problems(document: Mapping[str, Any], unit: str) -> list[str]:
         labels, value = odd[0]
         found.append(f"{len(odd)} values cannot be of unit {unit or '(none)'}, such as {value:g} of {json.dumps(labels)}")
     return found
+
+
+def picks_of(server: PrometheusServer) -> tuple[Pick, ...]:
+    """What a reader may pick: links with something wrong first, then the first link of each fabric of each node; each with a job of the
+    node."""
+    jobs = {labels["node"]: labels["job_id"] for labels, _ in server.query("group by (node, job_id) (fabric_gpu_job_info)")}
+    sick = server.query(f"group by (pool, node, fabric, device, port) ({CONDITIONS})")
+    every = server.query("group by (pool, node, fabric, device, port) (fabric_link_flaps_total)")
+    first = {(labels["node"], labels["fabric"]): labels for labels, _ in reversed(every)}
+    return tuple({**labels, "job_id": jobs.get(labels["node"], "")} for labels in (*(labels for labels, _ in sick), *first.values()))
 
 
 def _unit_of(question: Question) -> str:

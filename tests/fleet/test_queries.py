@@ -13,7 +13,7 @@ import pytest
 from tests.fleet.board_questions import BoardQuestion, Due, of_boards, of_rules, rule_files
 from tests.fleet.fleet_process import fleet
 from tests.fleet.fleet_prometheus import fleet_prometheus
-from tests.fleet.questions import Asking, Finding, Pick, Question, ask
+from tests.fleet.questions import Asking, Finding, Pick, Question, ask, picks_of
 from tests.real.listener import poll
 from tests.real.prometheus_server import PrometheusServer
 from tests.requires import need
@@ -23,7 +23,6 @@ INTERVAL_S = 3.0
 SETTLED_S = 42.0
 """Scraped for so long before anything is asked: a rate needs two samples that differ, and the slowest counters move every 15 s."""
 MODES = ("relabelling", "--label.node")
-CONDITIONS = "fabric_link_condition"
 QUIET = {
     "fabric-nvlink / What the driver wants done": "no story has a GPU that must be reset",
     "fabric-nvlink / SXids of NVSwitches": "no story has one",
@@ -72,7 +71,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Aske
         }
         for server in running.values():
             poll(lambda server=server: _is_settled(server), 3 * SETTLED_S, "enough is scraped")  # type: ignore[misc]  # mypy sees a parameter
-        yield {mode: Asked(server, _picks(server), time.time(), {}) for mode, server in running.items()}
+        yield {mode: Asked(server, picks_of(server), time.time(), {}) for mode, server in running.items()}
 
 
 @pytest.mark.timeout(400)
@@ -146,15 +145,6 @@ def _is_quiet(due: BoardQuestion) -> bool:
 def _is_settled(server: PrometheusServer) -> bool | None:
     rows = server.query("min(time() - min_over_time(timestamp(up)[10m:1s]))")
     return True if rows and rows[0][1] >= SETTLED_S else None
-
-
-def _picks(server: PrometheusServer) -> tuple[Pick, ...]:
-    """Links with something wrong first, then the first link of each fabric of each node; each with a job of the node."""
-    jobs = {labels["node"]: labels["job_id"] for labels, _ in server.query("group by (node, job_id) (fabric_gpu_job_info)")}
-    sick = server.query(f"group by (pool, node, fabric, device, port) ({CONDITIONS})")
-    every = server.query("group by (pool, node, fabric, device, port) (fabric_link_flaps_total)")
-    first = {(labels["node"], labels["fabric"]): labels for labels, _ in reversed(every)}
-    return tuple({**labels, "job_id": jobs.get(labels["node"], "")} for labels in (*(labels for labels, _ in sick), *first.values()))
 
 
 def _listed(findings: list[Finding]) -> str:

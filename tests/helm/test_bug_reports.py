@@ -131,7 +131,7 @@ def test_great_numbers_stay_whole() -> None:
 
     assert made.pod["securityContext"]["runAsUser"] == 1_000_000_000
     assert isinstance(made.pod["securityContext"]["runAsUser"], int)
-    assert "--owner=1000000000" in made.pod["initContainers"][0]["command"]
+    assert "1000000000:1000000000" in made.pod["initContainers"][0]["command"][2]
     assert yaml.safe_load(config)["exposition"]["series_cap"] == 1_000_000
 
 

@@ -60,8 +60,9 @@ def test_the_first_container_only_gives_the_folders_away(made: Release) -> None:
     """It is root with two capabilities for an instant; it sees nothing else of the node."""
     (first,) = made.pod["initContainers"]
 
-    assert first["command"] == ["install", "--directory", "--owner=65532", "--group=65532", "--mode=0750", "/var/lib/fabric-exporter",
-                                "/run/fabric-exporter"]  # fmt: skip
+    assert first["command"][:2] == ["sh", "-euc"]
+    assert 'chown --recursive --no-dereference 65532:65532 "$folder"' in first["command"][2]
+    assert first["command"][3:] == ["own-folders", "/var/lib/fabric-exporter", "/run/fabric-exporter"]
     assert first["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "FOWNER"]}
     assert first["securityContext"]["allowPrivilegeEscalation"] is False
     assert [mount["name"] for mount in first["volumeMounts"]] == ["state", "run"]

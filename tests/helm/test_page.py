@@ -50,7 +50,7 @@ def test_the_folders_and_the_port_that_the_page_names_are_those_of_the_release()
     folders = {volume["hostPath"]["path"] for volume in made.pod["volumes"] if "hostPath" in volume}
 
     assert {"/var/lib/fabric-exporter", "/run/fabric-exporter"} <= folders
-    assert {path for path in re.findall(r"`(/(?:var/lib|run)/fabric-exporter)`", PAGE)} <= folders
+    assert set(re.findall(r"`(/(?:var/lib|run)/fabric-exporter)`", PAGE)) <= folders
     assert f"daemonset/fabric-exporter {made.container['ports'][0]['containerPort']}" in PAGE
 
 

@@ -57,7 +57,7 @@ def test_pod_resources_needs_root_without_any_capability() -> None:
     assert made.container["securityContext"]["privileged"] is False
     assert folders(made)["pod-resources"] == "/data/kubelet/pod-resources"
     assert config(made)["jobs"] == {"enabled": True, "processes": False, "pod_resources": "/host/kubelet/pod-resources/kubelet.sock"}
-    assert "--owner=0" in made.pod["initContainers"][0]["command"]
+    assert "chown --recursive --no-dereference 0:0" in made.pod["initContainers"][0]["command"][2]
 
 
 def test_process_attribution_brings_the_node_s_processes() -> None:

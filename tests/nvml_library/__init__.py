@@ -23,6 +23,7 @@ uint ulong ull sll int ushort; it rises with the fake clock) or `ret 3`, an nvml
     gN.platform.slot .tray .host .peer_type .module .ib_guid .rack_guid .chassis_serial
     gN.nvle, gN.firmware, gN.bw_mode, gN.bw_best, gN.bw_modes
     gN.gM.ancestor, gN.gM.p2pK                      topology level and P2P status
+    gN.mig_uuids = "MIG-…", "-"                     list: the MIG device of each index, "-" where there is none
     gN.proc = "PID BYTES", gN.mps_proc              lists: a sequence of texts
     ev = "12.5 g1 xid 149", "20 g0 unbind"          list: at a second of the fake clock
     call.FUNCTION.ret, .sleep_ms, .abort            also gN.call.…; FUNCTION or *; sleep_ms "forever" ends when taken back

@@ -1,4 +1,4 @@
-/* GPUs: their handles, how one is found, and what each says of itself. gN is the GPU of NVML index N. */
+/* GPUs and their MIG devices: their handles, how one is found, and what each says of itself. gN is the GPU of NVML index N. */
 #include "fake.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 static struct {
     unsigned int unused;
-} handles[MAX_GPUS];
+} handles[MAX_GPUS], mig_handles[MAX_GPUS][MAX_MIG_DEVICES];
 
 unsigned int gpu_count(void)
 {
@@ -126,7 +126,64 @@ static nvmlReturn_t text_of(const char *function, nvmlDevice_t device, const cha
 #define TEXT(function, name)                                                                                                               \
     nvmlReturn_t function(nvmlDevice_t device, char *out, unsigned int length) { return text_of(__func__, device, name, out, length); }
 
-TEXT(nvmlDeviceGetUUID, "uuid")
+/* The nth line of a list is the UUID of the MIG device of index n; "-" stands for an index that has none. */
+static nvmlReturn_t mig_uuid(unsigned int gpu, unsigned int index, char *out, unsigned int length)
+{
+    char text[TEXT_SIZE];
+
+    if (!find_nth(place_gpu(gpu), "mig_uuids", index, text, sizeof text) || strcmp(text, "-") == 0)
+        return NVML_ERROR_NOT_FOUND;
+    if (strlen(text) >= length)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    memcpy(out, text, strlen(text) + 1);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *out, unsigned int length)
+{
+    unsigned int gpu;
+
+    for (unsigned int i = 0; i < MAX_GPUS; i++)
+        for (unsigned int part = 0; part < MAX_MIG_DEVICES; part++)
+            if (device == (nvmlDevice_t)&mig_handles[i][part]) {
+                nvmlReturn_t ret = enter_device(__func__, handle_of(i), &gpu);
+
+                return ret == NVML_SUCCESS ? mig_uuid(gpu, part, out, length) : ret;
+            }
+    return text_of(__func__, device, "uuid", out, length);
+}
+
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *count)
+{
+    unsigned int gpu;
+    unsigned long long ignored;
+    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+
+    if (ret == NVML_SUCCESS && count == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (ret == NVML_SUCCESS)
+        ret = number_at(place_gpu(gpu), "mig", &ignored);
+    if (ret == NVML_SUCCESS)
+        *count = MAX_MIG_DEVICES;
+    return ret;
+}
+
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index, nvmlDevice_t *part)
+{
+    unsigned int gpu;
+    char text[TEXT_SIZE];
+    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+
+    if (ret != NVML_SUCCESS)
+        return ret;
+    if (part == NULL || index >= MAX_MIG_DEVICES || number_or(place_gpu(gpu), "mig", 0) == 0)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    ret = mig_uuid(gpu, index, text, sizeof text);
+    if (ret == NVML_SUCCESS)
+        *part = (nvmlDevice_t)&mig_handles[gpu][index];
+    return ret;
+}
+
 TEXT(nvmlDeviceGetName, "name")
 TEXT(nvmlDeviceGetSerial, "serial")
 TEXT(nvmlDeviceGetBoardPartNumber, "board_part")

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TEXT_SIZE = 512, MAX_GPUS = 64 };
+enum { TEXT_SIZE = 512, MAX_GPUS = 64, MAX_MIG_DEVICES = 7 };
 
 #define ANY 0xFFFFFFFEu  /* an index that a key spells "*" */
 #define NONE 0xFFFFFFFFu /* no index; as a gpu: the call names none */

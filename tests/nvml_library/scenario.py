@@ -75,7 +75,7 @@ NOT_SUPPORTED = Ret(3)
 _G, _N = r"g(?:\d+|\*)", r"(?:\d+|\*)"
 _CALL = r"call\.(?:nvml\w+|\*)\.(?:ret|sleep_ms|abort)"
 _OF_GPU = (
-    r"uuid|name|serial|board_part|pci|pci_id|pci_subsystem|minor|module|arch|mig|mig_pending|persistence|virtualization|numa|lost|links"
+    r"uuid|name|serial|board_part|pci|pci_id|pci_subsystem|minor|module|arch|mig(?:_pending|_uuids)?|persistence|virtualization|numa|lost|links"
     r"|links_max|pcie_(?:generation|width)(?:_max)?|cpus|memory_nodes|event_types|proc|mps_proc|prm|nvle|firmware|bw_mode|bw_best|bw_modes"
     r"|c2c|fabric\.(?:state|status|cluster_uuid|clique|clique_entry|health_mask|summary)"
     r"|platform\.(?:ib_guid|rack_guid|chassis_serial|slot|tray|host|peer_type|module)|f\d+"

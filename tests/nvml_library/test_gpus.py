@@ -76,3 +76,17 @@ def test_processes_with_and_without_memory(driver: FakeDriver) -> None:
     """)
 
     assert told == [[], [[4242, 1_048_576], [4243, None]]]
+
+
+def test_a_partitioned_gpu_lists_its_mig_devices(driver: FakeDriver) -> None:
+    """By index, with gaps; one that is not partitioned has room and no device; one that cannot be says so."""
+    told = driver.write({**TWO_GPUS, "g0.mig": 1, "g0.mig_uuids": ("MIG-a", "-", "MIG-c"), "gpus": 3, "g1.mig": 0}).ask("""
+        def parts(gpu):
+            return [outcome(lambda: N.nvmlDeviceGetUUID(N.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index))) for index in range(4)]
+        gpus = started()
+        told([parts(gpus[0]), [N.nvmlDeviceGetMaxMigDeviceCount(gpu) for gpu in gpus[:2]], parts(gpus[1])[0],
+              outcome(N.nvmlDeviceGetMaxMigDeviceCount, gpus[2])])
+    """)
+
+    missing = "NVMLError_NotFound"
+    assert told == [["MIG-a", missing, "MIG-c", missing], [7, 7], "NVMLError_InvalidArgument", "NVMLError_NotSupported"]

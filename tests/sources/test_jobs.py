@@ -21,6 +21,7 @@ from exporter.simulator.memory_processes import MemoryProcess, MemoryProcesses
 from exporter.simulator.memory_tree import MemoryTree
 from exporter.sources.job_directory import JobDirectory
 from exporter.sources.jobs import JobsSource, PidsUnknownError
+from exporter.sources.kubelet_jobs import Allocation, KubeletJobs, PodListError
 from exporter.sources.pod_names import PodNames
 from exporter.sources.process_jobs import ProcessJobs
 from tests.machine import Samples, parsed
@@ -32,16 +33,26 @@ RUNNING = {
 }
 LOGS = MemoryTree([File(f"pods/batch_worker-0_{UID}/trainer/0.log", b"")])
 GPUS = {0: "gpu0", 1: "gpu1", 10: "gpu10"}
+IDS = {"GPU-a": "gpu0", "GPU-b": "gpu1", "GPU-c": "gpu10"}
+GIVEN = Allocation("batch", "worker-0", "trainer", "nvidia.com/gpu", "GPU-a")
 
 
 class Node:
-    """A node whose GPUs run `pids`, with job files in `files`; either may be None."""
+    """A node whose GPUs run `pids`, with job files in `files`, and a kubelet that lists `given`; each may be None. `logs` are pods'."""
 
-    def __init__(self, pids: Mapping[str, Sequence[int]] | PidsUnknownError | None = None, files: MemoryTree | None = None) -> None:
+    def __init__(self, pids: Mapping[str, Sequence[int]] | PidsUnknownError | None = None, files: MemoryTree | None = None,
+                 given: Sequence[Allocation] | PodListError | None = None, logs: MemoryTree = LOGS) -> None:  # fmt: skip
         self.pids = pids
-        processes = None if pids is None else ProcessJobs(MemoryProcesses(RUNNING), PodNames(LOGS))
+        self.given = given
+        processes = None if pids is None else ProcessJobs(MemoryProcesses(RUNNING), PodNames(logs))
         directory = None if files is None else JobDirectory(files, lambda: GPUS, root="/run/jobs")
-        self.source = JobsSource(self._ask, processes=processes, directory=directory)
+        kubelet = None if given is None else KubeletJobs(self._list, lambda: IDS, PodNames(logs), path="/kubelet.sock")
+        self.source = JobsSource(self._ask, processes=processes, directory=directory, kubelet=kubelet)
+
+    def _list(self) -> Sequence[Allocation]:
+        if isinstance(self.given, PodListError):
+            raise self.given
+        return self.given or ()
 
     def _ask(self) -> Mapping[str, Sequence[int]]:
         if isinstance(self.pids, PidsUnknownError):
@@ -83,6 +94,46 @@ def test_a_job_that_both_ways_find_is_one_series() -> None:
     snapshot = Node({"gpu0": [7]}, MemoryTree([File("0", b"4242\n4343\n")])).read()
 
     assert jobs_of(snapshot) == {"gpu0": ["4242", "4343"], "gpu1": [], "gpu10": []}
+
+
+def test_a_pod_that_both_kubelet_and_process_tell_is_one_series() -> None:
+    """The page is the same with and without the kubelet; a pod that has not touched its GPU yet is shown beside it."""
+    waiting = Allocation("batch", "worker-1", "trainer", "nvidia.com/gpu", "GPU-b")
+    alone, both = Node({"gpu0": [7, 8], "gpu1": []}), Node({"gpu0": [7, 8], "gpu1": []}, given=[GIVEN, waiting])
+    labels = 'workload_namespace="batch",workload_pod="worker-1",workload_container="trainer",user=""'
+
+    assert both.page() == (
+        alone.page() + f'fabric_gpu_job_info{{device="gpu1",job_id="batch/worker-1",scheduler="kubernetes",{labels}}} 1\n'
+    )
+
+
+def test_a_pod_is_known_by_the_kubelet_alone() -> None:
+    """No processes to be seen and no folders of logs: its name in place of its uid, on each of its GPUs; the other GPU is idle."""
+    also = Allocation("batch", "worker-0", "trainer", "nvidia.com/gpu", "GPU-c")
+    snapshot = Node(given=[GIVEN, also], logs=MemoryTree()).read()
+
+    assert jobs_of(snapshot) == {"gpu0": ["batch/worker-0"], "gpu1": [], "gpu10": ["batch/worker-0"]}
+    assert snapshot.faults == ()
+
+
+def test_a_job_by_its_file_and_a_pod_by_the_kubelet_are_two() -> None:
+    """A file says which job is on the GPU, and the kubelet which pod: nobody says that the one runs within the other, and two are shown."""
+    snapshot = Node(files=MemoryTree([File("0", b"4242\n")]), given=[GIVEN]).read()
+
+    assert jobs_of(snapshot)["gpu0"] == ["4242", UID]
+
+
+def test_a_kubelet_that_does_not_answer_costs_the_other_ways_nothing() -> None:
+    """Its Fault stands beside their jobs."""
+    snapshot = Node({"gpu0": [8]}, given=PodListError(Reason.TIMEOUT, "did not answer within 1 s")).read()
+
+    assert jobs_of(snapshot) == {"gpu0": [UID]}
+    assert [(fault.source, fault.subject, fault.reason) for fault in snapshot.faults] == [("jobs", "/kubelet.sock", Reason.TIMEOUT)]
+
+
+def test_a_source_that_asks_the_kubelet_keeps_out_of_the_samplers_thread() -> None:
+    """It may wait a second; the other two ways do not."""
+    assert [Node({}, given=given).source.is_elsewhere for given in (None, ())] == [False, True]
 
 
 def test_an_idle_gpu_is_seen_and_has_no_job() -> None:
@@ -135,7 +186,8 @@ def test_a_person_is_told_what_was_looked_for() -> None:
 
     assert Node({}, files).source.looked_for == "the processes on each GPU and job files in /run/jobs"
     assert Node(files=files).source.looked_for == "job files in /run/jobs"
-    assert Node().source.looked_for == "nothing: jobs.processes is off and jobs.directory is not set"
+    assert Node(given=()).source.looked_for == "pods by the kubelet on /kubelet.sock"
+    assert Node().source.looked_for == "nothing: jobs.processes is off, jobs.directory and jobs.pod_resources are not set"
 
 
 class Daemon:

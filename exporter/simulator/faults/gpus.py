@@ -22,7 +22,8 @@ COUNTERS: Mapping[str, tuple[int, ...]] = {
 CODES: Mapping[str, int] = {"uninitialized": 1, "not_supported": 3, "no_permission": 4, "driver_not_loaded": 9, "timeout": 10,
                             "gpu_is_lost": 15, "reset_required": 16, "version_mismatch": 18, "unknown": 999}  # fmt: skip
 """nvmlReturns by name; a number will do as well."""
-CALLS = ("facts", "read", "ask", "ask_link", "peer_pci", "port_counters", "fabric", "platform", "firmware", "processes")
+CALLS = ("facts", "read", "ask", "ask_link", "peer_pci", "port_counters", "fabric", "platform", "firmware", "processes",
+         "mig_uuids")  # fmt: skip
 """Methods that are about one GPU."""
 NODE_CALLS = ("open", "driver_version", "gpu_count", "node_bandwidth_mode", "watch_xids", "xids")
 

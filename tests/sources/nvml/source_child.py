@@ -107,6 +107,7 @@ class State(NamedTuple):
     module_ids: Mapping[str, int]
     indices: Mapping[int, str]
     processes: Mapping[str, list[int]] | None
+    device_ids: Mapping[str, str] | None
     noted: Mapping[str, list[int]]
 
 
@@ -136,9 +137,9 @@ class SourceChild:
 
     def state(self) -> State:
         """As it is now."""
-        spent, (modules, indices, processes), noted = self._ask("state")
+        spent, (modules, indices, processes, device_ids), noted = self._ask("state")
         told = {int(index): name for index, name in indices.items()}
-        return State(None if spent is None else (Reason(spent[0]), spent[1]), modules, told, processes, noted)
+        return State(None if spent is None else (Reason(spent[0]), spent[1]), modules, told, processes, device_ids, noted)
 
     def close(self) -> None:
         """Let the source go of every GPU."""

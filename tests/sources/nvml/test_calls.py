@@ -80,7 +80,7 @@ def test_a_steady_pass_reads_all_registers_of_all_ports_in_one_call(driver: Fake
 def test_nothing_is_ever_changed_and_no_sum_is_asked_for(driver: FakeDriver, name: str) -> None:
     """From the first look to the last, with every option on."""
     driver.write(profile(name))
-    with SourceChild(driver, full=True, xid_events=True, with_processes=True) as child:
+    with SourceChild(driver, full=True, xid_events=True, with_processes=True, with_device_ids=True) as child:
         for _ in range(2):
             for gpu in child.scan().gpus:
                 child.passes(gpu)

@@ -1,4 +1,4 @@
-"""Xids as the driver's events tell them, and the processes on each GPU: two lists that only some sites ask for."""
+"""Xids as the driver's events tell them, the processes on each GPU, and what others call it: lists that only some sites ask for."""
 
 import pytest
 
@@ -139,3 +139,61 @@ def test_places_and_names_are_told_to_other_sources(driver: FakeDriver) -> None:
         state = child.state()
 
     assert [state.module_ids, state.indices] == [{"0000:1b:00.0": 2}, {0: "gpu0", 1: "gpu1"}]
+
+
+PARTS: dict[str, Value] = {"gpus": 3, "g2.mig": 1, "g2.mig_uuids": ("MIG-1111", "-", "MIG-3333")}
+UUIDS = [str(BOARD[f"g{gpu}.uuid"]) for gpu in range(3)]
+
+
+def test_uuids_device_files_and_mig_devices_are_told_by_gpu(driver: FakeDriver) -> None:
+    """A GPU that is not partitioned is not asked for its parts; nobody is asked unless somebody wants to know."""
+    driver.write({**BOARD, **PARTS})
+    with SourceChild(driver, with_device_ids=True) as child:
+        child.scan()
+        told = child.state().device_ids
+    asked = {call.gpu for call in driver.calls("nvmlDeviceGetMaxMigDeviceCount")}
+    driver.forget_calls()
+    with SourceChild(driver) as child:
+        child.scan()
+        unasked = child.state().device_ids
+
+    assert told == {UUIDS[0]: "gpu0", "nvidia7": "gpu0", UUIDS[1]: "gpu1", "nvidia6": "gpu1", UUIDS[2]: "gpu2", "nvidia5": "gpu2",
+                    "MIG-1111": "gpu2", "MIG-3333": "gpu2"}  # fmt: skip
+    assert [asked, unasked, driver.calls("nvmlDeviceGetMinorNumber")] == [{2}, None, ()]
+
+
+def test_a_mig_device_that_is_destroyed_or_made_is_seen_by_the_next_scan(driver: FakeDriver) -> None:
+    """Partitions are made for each job where a scheduler does it."""
+    driver.write({**BOARD, **PARTS})
+    with SourceChild(driver, with_device_ids=True) as child:
+        child.scan()
+        driver.change({"g2.mig_uuids": ("MIG-4444",)})
+        child.scan()
+        told = child.state().device_ids
+
+    assert told is not None
+    assert [gpu for one, gpu in told.items() if one.startswith("MIG-")] == ["gpu2"]
+    assert "MIG-4444" in told
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "known", "faults"),
+    [
+        ("nvmlDeviceGetMinorNumber", 3, {"MIG-1111", "MIG-3333"}, set()),
+        ("nvmlDeviceGetMaxMigDeviceCount", 13, {"nvidia5"}, set()),
+        ("nvmlDeviceGetMaxMigDeviceCount", 4, {"nvidia5"}, {("gpu2", Reason.DENIED)}),
+        ("nvmlDeviceGetMinorNumber", 15, set(), set()),
+    ],
+)
+def test_what_a_gpu_does_not_tell_is_left_out_and_its_uuid_stays(
+    driver: FakeDriver, call: str, code: int, known: set[str], faults: set[tuple[str, Reason]]
+) -> None:
+    """An old driver, no permission, a GPU that was lost in between: what it is known by is no less true."""
+    driver.write({**BOARD, **PARTS, f"g2.call.{call}.ret": code})
+    with SourceChild(driver, with_device_ids=True) as child:
+        node = child.scan().node
+        told = child.state().device_ids
+
+    assert told is not None
+    assert {one for one, gpu in told.items() if gpu == "gpu2"} == {UUIDS[2], *known}
+    assert node.reasons() == faults

@@ -22,6 +22,7 @@ OPTIONAL: list[tuple[set[str], set[str]]] = [
         {"gpu_fabric_state", "gpu_fabric_status", "gpu_fabric_healthy", "gpu_fabric_health"},
     ),
     ({f"{PREFIX}NvLink{name}" for name in ("RemoteDeviceType", "RemotePciInfo_v2", "Version", "ErrorCounter", "State")}, set()),
+    ({f"{PREFIX}{name}" for name in ("MinorNumber", "MaxMigDeviceCount", "MigDeviceHandleByIndex")}, set()),
     ({"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlEventSetCreate"}, {"xid", "gpu_fallen_off_bus"}),
     ({"nvmlEventSetWait_v2", "nvmlEventSetFree"}, {"xid", "gpu_fallen_off_bus"}),
     ({"nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents"}, set()),
@@ -39,7 +40,7 @@ def everything(driver: FakeDriver) -> tuple[set[str], set[str]]:
         keys.update(key if isinstance(key, str) else key[0] for values in seen.values.values() for key in values)
         faults.update(fault.detail for fault in seen.faults)
 
-    with SourceChild(driver, xid_events=True, with_processes=True) as child:
+    with SourceChild(driver, xid_events=True, with_processes=True, with_device_ids=True) as child:
         for _ in range(2):
             take(child.scan().node)
             for seen in child.passes("gpu0"):
