@@ -71,7 +71,7 @@ def test_every_contract_of_the_house_is_kept() -> None:
         ("sources/sysfs.py", "import exporter.exposition", "An arrow may only point downwards"),
         ("sources/sysfs.py", "import exporter.runtime.clock", "An arrow may only point downwards"),
         ("runtime/clock.py", "import prometheus_client", "prometheus_client only in exposition/"),
-        ("sources/sysfs.py", "import pynvml", "pynvml only in sources/nvml.py"),
+        ("sources/sysfs.py", "import pynvml", "pynvml only in sources/nvml_calls.py"),
         ("web/guard.py", "import bcrypt", "bcrypt only in web/passwords.py"),
         ("sources/sysfs.py", "import subprocess", "Subprocesses only in probes/ and runtime/"),
         ("sources/sysfs.py", "import exporter.config", "config is read by cli and runtime only"),

@@ -29,6 +29,7 @@ from exporter.sources.nvml_session import (
     GpuFacts,
     LinkQuestion,
     NvmlError,
+    Occupancy,
     PlatformFacts,
 )
 
@@ -178,6 +179,13 @@ class FakeNvml:
     def processes(self, gpu: int) -> Sequence[int]:
         """Those of `gpus.processes`."""
         return self.gpus.processes.get(self._gpu("processes", gpu), ())
+
+    def occupancy(self, gpu: int) -> Occupancy:
+        """As many processes as `gpus.processes` has; a GPU with one is busy."""
+        number = self._gpu("occupancy", gpu)
+        count = len(self.gpus.processes.get(number, ()))
+        is_split = bool(self.gpus.mig_uuids(number))
+        return Occupancy(count, count << 30, float(bool(count)), is_split, 0, slowdown=False, recovery_action=0)
 
     def mig_uuids(self, gpu: int) -> Sequence[str]:
         """Of a partitioned GPU."""

@@ -1,4 +1,4 @@
-"""NVML through pynvml: the only file that imports it. An nvmlReturn becomes an NvmlError here, once, and values become plain numbers.
+"""NVML through pynvml (nvml_calls.py): values become plain numbers.
 
 A call may hang in the kernel for ever (NVIDIA/open-gpu-kernel-modules#1333): use it in a process that may be given up (runtime/worker.py).
 pynvml keeps a loaded library, and each symbol it once found, as long as the process lives.
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import pynvml
-
+from exporter.sources.nvml_calls import FIELD_VALUE, address, call, function, structure
 from exporter.sources.nvml_fields import PynvmlBatch, number_of_union
+from exporter.sources.nvml_occupancy import occupancy_of
 from exporter.sources.nvml_session import (
     FUNCTION_NOT_FOUND,
     INVALID_ARGUMENT,
@@ -25,9 +25,9 @@ from exporter.sources.nvml_session import (
     LinkQuestion,
     Nvml,
     NvmlError,
+    Occupancy,
     PlatformFacts,
 )
-from exporter.sources.pci_text import sysfs_address
 
 XID_EVENT = 0x8
 """nvmlEventTypeXidCriticalError."""
@@ -64,71 +64,71 @@ class Pynvml:
                 ctypes.CDLL(self._library)  # pynvml opens it by its soname, which the loader then knows
             except OSError:
                 raise NvmlError(f"cannot load {self._library}", LIBRARY_NOT_FOUND) from None
-        _call("nvmlInit")
+        call("nvmlInit")
         self._handles.clear()
 
     def close(self) -> None:
         """Let go. Never raises: what was not open, or whose driver went first, is let go of already."""
         if self._events is not None:
             with suppress(NvmlError):
-                _call("nvmlEventSetFree", self._events)
+                call("nvmlEventSetFree", self._events)
         with suppress(NvmlError):
-            _call("nvmlShutdown")
+            call("nvmlShutdown")
         self._events = None
         self._handles.clear()
 
     def driver_version(self) -> str:
         """The kernel driver's."""
-        return str(_call("nvmlSystemGetDriverVersion"))
+        return str(call("nvmlSystemGetDriverVersion"))
 
     def gpu_count(self) -> int:
         """GPUs by the driver's count."""
-        return int(_call("nvmlDeviceGetCount"))
+        return int(call("nvmlDeviceGetCount"))
 
     def facts(self, gpu: int) -> GpuFacts:
         """Who it is."""
         handle = self._handle(gpu)
-        pci = _call("nvmlDeviceGetPciInfo", handle)
+        pci = call("nvmlDeviceGetPciInfo", handle)
         try:
-            module_id: int | None = int(_call("nvmlDeviceGetModuleId", handle))
+            module_id: int | None = int(call("nvmlDeviceGetModuleId", handle))
         except NvmlError:
             module_id = None
-        return GpuFacts(str(_call("nvmlDeviceGetUUID", handle)), _address(pci), str(_call("nvmlDeviceGetName", handle)), module_id)
+        return GpuFacts(str(call("nvmlDeviceGetUUID", handle)), address(pci), str(call("nvmlDeviceGetName", handle)), module_id)
 
     def batch(self, gpu: int, pairs: Sequence[tuple[int, int]]) -> FieldBatch:
         """A field call over an array that is laid out once."""
-        return PynvmlBatch(self._handle(gpu), pairs, _function("nvmlDeviceGetFieldValues"), pynvml.c_nvmlFieldValue_t)
+        return PynvmlBatch(self._handle(gpu), pairs, function("nvmlDeviceGetFieldValues"), FIELD_VALUE)
 
     def ask(self, gpu: int, question: DeviceQuestion) -> int:
         """One number about the GPU."""
         handle = self._handle(gpu)
         if question is DeviceQuestion.MIG_MODE:
-            return int(_call("nvmlDeviceGetMigMode", handle)[0])
+            return int(call("nvmlDeviceGetMigMode", handle)[0])
         if question is DeviceQuestion.MINOR_NUMBER:
-            return int(_call("nvmlDeviceGetMinorNumber", handle))
-        mode = _structure("c_nvmlNvlinkGetBwMode_v1_t")()
-        _call("nvmlDeviceGetNvlinkBwMode", handle, ctypes.byref(mode))
+            return int(call("nvmlDeviceGetMinorNumber", handle))
+        mode = structure("c_nvmlNvlinkGetBwMode_v1_t")()
+        call("nvmlDeviceGetNvlinkBwMode", handle, ctypes.byref(mode))
         return int(mode.bwMode)
 
     def ask_link(self, gpu: int, link: int, question: LinkQuestion) -> int:
         """One number about a link."""
         handle = self._handle(gpu)
         if question in _ERROR_COUNTERS:
-            return int(_call("nvmlDeviceGetNvLinkErrorCounter", handle, link, _ERROR_COUNTERS[question]))
-        return int(_call(_LINK_CALLS[question], handle, link))
+            return int(call("nvmlDeviceGetNvLinkErrorCounter", handle, link, _ERROR_COUNTERS[question]))
+        return int(call(_LINK_CALLS[question], handle, link))
 
     def peer_pci(self, gpu: int, link: int) -> str:
         """The far end."""
-        return _address(_call("nvmlDeviceGetNvLinkRemotePciInfo", self._handle(gpu), link))
+        return address(call("nvmlDeviceGetNvLinkRemotePciInfo", self._handle(gpu), link))
 
     def port_counters(self, gpu: int, wanted: Sequence[tuple[int, int]]) -> Answers:
         """One call for all of them."""
-        counters = (_structure("c_nvmlPRMCounter_v1_t") * len(wanted))()
+        counters = (structure("c_nvmlPRMCounter_v1_t") * len(wanted))()
         for counter, (number, port) in zip(counters, wanted, strict=True):
             counter.counterId = number
             counter.inputValue.localPort = port
-        asked = _structure("c_nvmlPRMCounterList_v1_t")(len(wanted), counters)
-        _call("nvmlDeviceReadPRMCounters_v1", self._handle(gpu), asked)
+        asked = structure("c_nvmlPRMCounterList_v1_t")(len(wanted), counters)
+        call("nvmlDeviceReadPRMCounters_v1", self._handle(gpu), asked)
         values = [counter.outputValue for counter in counters]
         numbers = [number_of_union(value.outputType, bytes(value.outputValue)) for value in values]
         refused = {i: int(value.status) for i, value in enumerate(values) if value.status}
@@ -138,29 +138,29 @@ class Pynvml:
         """The newest layout the driver knows: v4, v3, v2, then the one without a version."""
         handle = self._handle(gpu)
         try:
-            newest = _structure("c_nvmlGpuFabricInfo_v4_t")()
-            _call("nvmlDeviceGetGpuFabricInfo_v4", handle, ctypes.byref(newest))
+            newest = structure("c_nvmlGpuFabricInfo_v4_t")()
+            call("nvmlDeviceGetGpuFabricInfo_v4", handle, ctypes.byref(newest))
             return _fabric_facts(newest, _clique_of(newest))
         except NvmlError as error:
             if error.code not in _OTHER_LAYOUT:
                 raise
         for name in ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t"):
             try:
-                answer = _structure(name)()
-                _call("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(answer))
+                answer = structure(name)()
+                call("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(answer))
             except NvmlError as error:
                 if error.code not in _OTHER_LAYOUT:
                     raise
                 continue
             return _fabric_facts(answer, int(answer.cliqueId))
-        oldest = _structure("c_nvmlGpuFabricInfo_t")()
-        _call("nvmlDeviceGetGpuFabricInfo", handle, ctypes.byref(oldest))
+        oldest = structure("c_nvmlGpuFabricInfo_t")()
+        call("nvmlDeviceGetGpuFabricInfo", handle, ctypes.byref(oldest))
         return _fabric_facts(oldest, int(oldest.cliqueId))
 
     def platform(self, gpu: int) -> PlatformFacts:
         """Version 2 of the answer; an older driver has none worth showing."""
-        answer = _structure("c_nvmlPlatformInfo_v2_t")()
-        _call("nvmlDeviceGetPlatformInfo", self._handle(gpu), ctypes.byref(answer))
+        answer = structure("c_nvmlPlatformInfo_v2_t")()
+        call("nvmlDeviceGetPlatformInfo", self._handle(gpu), ctypes.byref(answer))
         raw = bytes(answer)  # the binding declares numbers and GUIDs as characters: what is no text comes out mangled
         serial = raw[_CHASSIS_AT : _CHASSIS_AT + 16].partition(b"\0")[0].decode("utf-8", "replace")
         slot, tray, host, peer, module = raw[_CHASSIS_AT + 16 : _CHASSIS_AT + 21]
@@ -168,27 +168,31 @@ class Pynvml:
 
     def firmware(self, gpu: int) -> Sequence[tuple[str, str]]:
         """Each part once; parts without a name are left out."""
-        answer = _structure("c_nvmlNvLinkInfo_v2_t")()
-        _call("nvmlDeviceGetNvLinkInfo", self._handle(gpu), ctypes.byref(answer))
+        answer = structure("c_nvmlNvLinkInfo_v2_t")()
+        call("nvmlDeviceGetNvLinkInfo", self._handle(gpu), ctypes.byref(answer))
         listed = answer.firmwareInfo.firmwareVersion
         entries = listed[: min(answer.firmwareInfo.numValidEntries, len(listed))]
         return [(_FIRMWARE[one.ucodeType], f"{one.major}.{one.minor}.{one.subMinor}") for one in entries if one.ucodeType in _FIRMWARE]
 
     def node_bandwidth_mode(self) -> int:
         """Root only."""
-        return int(_call("nvmlSystemGetNvlinkBwMode"))
+        return int(call("nvmlSystemGetNvlinkBwMode"))
 
     def processes(self, gpu: int) -> Sequence[int]:
         """By the layout that came with driver 510; before that, none can be trusted (XuehaiPan/nvitop#88)."""
-        return sorted({int(process.pid) for process in _call("nvmlDeviceGetComputeRunningProcesses_v3", self._handle(gpu))})
+        return sorted({int(process.pid) for process in call("nvmlDeviceGetComputeRunningProcesses_v3", self._handle(gpu))})
+
+    def occupancy(self, gpu: int) -> Occupancy:
+        """Call by call (nvml_occupancy.py)."""
+        return occupancy_of(self._handle(gpu))
 
     def mig_uuids(self, gpu: int) -> Sequence[str]:
         """By index up to the most there can be; an index that has none is passed over."""
         handle = self._handle(gpu)
         found: list[str] = []
-        for index in range(int(_call("nvmlDeviceGetMaxMigDeviceCount", handle))):
+        for index in range(int(call("nvmlDeviceGetMaxMigDeviceCount", handle))):
             try:
-                found.append(str(_call("nvmlDeviceGetUUID", _call("nvmlDeviceGetMigDeviceHandleByIndex", handle, index))))
+                found.append(str(call("nvmlDeviceGetUUID", call("nvmlDeviceGetMigDeviceHandleByIndex", handle, index))))
             except NvmlError as error:
                 if error.code not in _NO_MIG_DEVICE:
                     raise
@@ -199,13 +203,13 @@ class Pynvml:
         registration."""
         if self._events is not None:
             return
-        self._events = _call("nvmlEventSetCreate")
+        self._events = call("nvmlEventSetCreate")
         self._watched.clear()
         for gpu in range(self.gpu_count()):
             with suppress(NvmlError):
                 handle = self._handle(gpu)
-                if int(_call("nvmlDeviceGetSupportedEventTypes", handle)) & XID_EVENT:
-                    _call("nvmlDeviceRegisterEvents", handle, XID_EVENT, self._events)
+                if int(call("nvmlDeviceGetSupportedEventTypes", handle)) & XID_EVENT:
+                    call("nvmlDeviceRegisterEvents", handle, XID_EVENT, self._events)
                     self._watched[ctypes.cast(handle, ctypes.c_void_p).value or 0] = gpu
 
     def xids(self) -> Sequence[tuple[int, int]]:
@@ -213,7 +217,7 @@ class Pynvml:
         found: list[tuple[int, int]] = []
         while self._events is not None and len(found) < EVENTS_MAX:
             try:
-                event = _call("nvmlEventSetWait_v2", self._events, 0)
+                event = call("nvmlEventSetWait_v2", self._events, 0)
             except NvmlError as error:
                 if error.code == TIMEOUT or found:
                     break
@@ -225,7 +229,7 @@ class Pynvml:
 
     def _handle(self, gpu: int) -> Any:
         if gpu not in self._handles:
-            self._handles[gpu] = _call("nvmlDeviceGetHandleByIndex", gpu)
+            self._handles[gpu] = call("nvmlDeviceGetHandleByIndex", gpu)
         return self._handles[gpu]
 
 
@@ -246,45 +250,3 @@ def _fabric_facts(answer: Any, clique_id: int) -> FabricFacts:
     uuid = f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
     mask, summary = getattr(answer, "healthMask", None), getattr(answer, "healthSummary", None)
     return FabricFacts(int(answer.state), int(answer.status), uuid, clique_id, mask, summary)
-
-
-def _call(name: str, *arguments: Any) -> Any:
-    """What pynvml's wrapper of that name returns. Raises NvmlError, also where this pynvml or the library has no such call."""
-    try:
-        return _wrapper(name)(*arguments)
-    except pynvml.NVMLError as error:
-        raise NvmlError(name, int(error.value)) from None
-    except UnicodeDecodeError as error:
-        return _text(error.object)  # the binding insists on UTF-8; a GPU with a broken name is still a GPU
-
-
-def _wrapper(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(pynvml, name, None)
-    if found is None:
-        raise NvmlError(name, FUNCTION_NOT_FOUND)
-    return found
-
-
-def _structure(name: str) -> Any:
-    """A structure by name. Raises NvmlError where this pynvml is older than it."""
-    return _wrapper(name)
-
-
-def _function(name: str) -> Any:
-    """The library's own function, without the wrapper, which builds an array at each call. Raises NvmlError."""
-    try:
-        return pynvml._nvmlGetFunctionPointer(name)  # noqa: SLF001  # through pynvml's handle of the library; it offers no other way
-    except pynvml.NVMLError as error:
-        raise NvmlError(name, int(error.value)) from None
-
-
-def _address(pci: Any) -> str:
-    """As sysfs writes it; what is no address comes back as it is."""
-    try:
-        return sysfs_address(_text(pci.busId))
-    except UnicodeDecodeError as error:
-        return _text(error.object)
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

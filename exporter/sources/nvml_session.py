@@ -142,6 +142,21 @@ class PlatformFacts(NamedTuple):
     peer_type: int
 
 
+class Occupancy(NamedTuple):
+    """Who uses a GPU now, and how much of it; each None where the driver does not say. `processes` compute or draw on it, as the driver
+    counts them on the whole host; `memory_used_bytes` is without what the driver keeps for itself where it tells that apart; `utilisation`
+    is that of its last sampling period (a sixth of a second to a second). `slowdown`: the hardware slows it down (heat, power brake).
+    `recovery_action` as field 230 has it: 0 for none."""
+
+    processes: int | None = None
+    memory_used_bytes: int | None = None
+    utilisation: float | None = None
+    mig: bool | None = None
+    compute_mode: int | None = None
+    slowdown: bool | None = None
+    recovery_action: int | None = None
+
+
 class Answers(NamedTuple):
     """One number for each pair that was asked; `refused` says which of them (by position) carry no answer, with their nvmlReturn. A refused
     number is meaningless."""
@@ -225,6 +240,10 @@ class Nvml(Protocol):
 
     def processes(self, gpu: int) -> Sequence[int]:
         """Ids of processes that compute on it, as the driver's own PID namespace numbers them."""
+        ...
+
+    def occupancy(self, gpu: int) -> Occupancy:
+        """Who uses it; what cannot be told is None, and nothing is raised but for a GPU that does not answer at all."""
         ...
 
     def mig_uuids(self, gpu: int) -> Sequence[str]:

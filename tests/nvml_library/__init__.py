@@ -24,7 +24,8 @@ uint ulong ull sll int ushort; it rises with the fake clock) or `ret 3`, an nvml
     gN.nvle, gN.firmware, gN.bw_mode, gN.bw_best, gN.bw_modes
     gN.gM.ancestor, gN.gM.p2pK                      topology level and P2P status
     gN.mig_uuids = "MIG-…", "-"                     list: the MIG device of each index, "-" where there is none
-    gN.proc = "PID BYTES", gN.mps_proc              lists: a sequence of texts
+    gN.proc = "PID BYTES", gN.mps_proc, gN.graphics_proc    lists: a sequence of texts
+    gN.memory_used .memory_total .utilization .clocks_event_reasons .compute_mode
     ev = "12.5 g1 xid 149", "20 g0 unbind"          list: at a second of the fake clock
     call.FUNCTION.ret, .sleep_ms, .abort            also gN.call.…; FUNCTION or *; sleep_ms "forever" ends when taken back
     fields.batch_max .poison_inactive .poison .known_max .timestamp .latency_us, clock.epoch_us     (fields.c)

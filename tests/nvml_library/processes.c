@@ -1,4 +1,4 @@
-/* Which processes compute on a GPU: the list gN.proc = "PID BYTES" or "PID na" (memory not told), as many lines as processes. */
+/* Which processes are on a GPU, and how much of it they use: the lists gN.proc and gN.graphics_proc = "PID BYTES" or "PID na" (memory not told), as many lines as processes. */
 #include "fake.h"
 
 #include <stdio.h>
@@ -34,6 +34,11 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
     return list(__func__, device, "proc", count, out);
 }
 
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *out)
+{
+    return list(__func__, device, "graphics_proc", count, out);
+}
+
 /* The same structure since its second version. */
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *out)
 {
@@ -43,4 +48,83 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsign
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *out)
 {
     return list(__func__, device, "mps_proc", count, out);
+}
+
+static nvmlReturn_t memory(const char *function, nvmlDevice_t device, unsigned long long *used, unsigned long long *total)
+{
+    unsigned int gpu;
+    nvmlReturn_t ret = enter_device(function, device, &gpu);
+
+    if (ret == NVML_SUCCESS)
+        ret = number_at(place_gpu(gpu), "memory_used", used);
+    *total = number_or(place_gpu(gpu), "memory_total", 85899345920ull);
+    return ret;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
+{
+    unsigned long long used, total;
+    nvmlReturn_t ret = memory(__func__, device, &used, &total);
+
+    if (ret == NVML_SUCCESS)
+        *out = (nvmlMemory_t){.total = total, .free = total - used, .used = used};
+    return ret;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *out)
+{
+    unsigned long long used, total;
+    nvmlReturn_t ret = memory(__func__, device, &used, &total);
+
+    if (ret == NVML_SUCCESS) {
+        out->total = total;
+        out->used = used;
+        out->reserved = 0;
+        out->free = total - used;
+    }
+    return ret;
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out)
+{
+    unsigned int gpu;
+    unsigned long long percent;
+    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+
+    if (ret == NVML_SUCCESS)
+        ret = number_at(place_gpu(gpu), "utilization", &percent);
+    if (ret == NVML_SUCCESS)
+        *out = (nvmlUtilization_t){.gpu = (unsigned int)percent, .memory = 0};
+    return ret;
+}
+
+static nvmlReturn_t reasons(const char *function, nvmlDevice_t device, unsigned long long *out)
+{
+    unsigned int gpu;
+    nvmlReturn_t ret = enter_device(function, device, &gpu);
+
+    return ret == NVML_SUCCESS ? number_at(place_gpu(gpu), "clocks_event_reasons", out) : ret;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *out)
+{
+    return reasons(__func__, device, out);
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *out)
+{
+    return reasons(__func__, device, out);
+}
+
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *out)
+{
+    unsigned int gpu;
+    unsigned long long mode;
+    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+
+    if (ret == NVML_SUCCESS)
+        ret = number_at(place_gpu(gpu), "compute_mode", &mode);
+    if (ret == NVML_SUCCESS)
+        *out = (nvmlComputeMode_t)mode;
+    return ret;
 }

@@ -77,6 +77,7 @@ _CALL = r"call\.(?:nvml\w+|\*)\.(?:ret|sleep_ms|abort)"
 _OF_GPU = (
     r"uuid|name|serial|board_part|pci|pci_id|pci_subsystem|minor|module|arch|mig(?:_pending|_uuids)?|persistence|virtualization|numa|lost|links"
     r"|links_max|pcie_(?:generation|width)(?:_max)?|cpus|memory_nodes|event_types|proc|mps_proc|prm|nvle|firmware|bw_mode|bw_best|bw_modes"
+    r"|graphics_proc|memory_(?:used|total)|utilization|clocks_event_reasons|compute_mode"
     r"|c2c|fabric\.(?:state|status|cluster_uuid|clique|clique_entry|health_mask|summary)"
     r"|platform\.(?:ib_guid|rack_guid|chassis_serial|slot|tray|host|peer_type|module)|f\d+"
 )

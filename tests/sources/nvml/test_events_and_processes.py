@@ -131,6 +131,61 @@ def test_a_gpu_that_does_not_list_its_processes_is_left_out(driver: FakeDriver, 
     assert [listed, node.reasons()] == [{"gpu0": []}, faults]
 
 
+IDLE = {"memory_used": 5 << 20, "utilization": 0, "clocks_event_reasons": 1, "compute_mode": 0, "f230": 0}
+"""What an idle GPU says of its occupancy; 1 is nvmlClocksEventReasonGpuIdle."""
+ASK = """
+from exporter.sources.nvml import Pynvml
+nvml = Pynvml()
+nvml.open()
+told([tuple(nvml.occupancy(gpu)) for gpu in range(nvml.gpu_count())])
+"""
+
+
+def occupancy(driver: FakeDriver, **second: object) -> list[object]:
+    """What a probe would hear of the second of two GPUs, after statements about it."""
+    idle = {f"g*.{name}": value for name, value in IDLE.items()}
+    driver.write({**BOARD, "gpus": 2, **idle, **{f"g1.{name.replace('__', '.')}": value for name, value in second.items()}})
+    _, found = driver.ask(ASK)
+    return list(found)
+
+
+def test_an_idle_gpu_says_so_in_each_answer(driver: FakeDriver) -> None:
+    """Nobody on it, a little memory of the driver's, not split, open to everybody, not slowed down, no reset pending."""
+    assert occupancy(driver) == [0, 5 << 20, 0.0, False, 0, False, 0]
+
+
+@pytest.mark.parametrize(
+    ("said", "at", "expected"),
+    [
+        ({"proc": ("4242 1048576", "17 na")}, 0, 2),
+        ({"proc": ("4242 1",), "graphics_proc": ("4242 1", "9 1")}, 0, 2),
+        ({"call__nvmlDeviceGetGraphicsRunningProcesses_v3__ret": 3}, 0, None),
+        ({"call__nvmlDeviceGetComputeRunningProcesses_v3__ret": 999}, 0, None),
+        ({"call__nvmlDeviceGetMemoryInfo_v2__ret": 13}, 1, 5 << 20),
+        ({"call__nvmlDeviceGetMemoryInfo_v2__ret": 999}, 1, None),
+        ({"utilization": 37}, 2, 0.37),
+        ({"call__nvmlDeviceGetUtilizationRates__ret": 3}, 2, None),
+        ({"mig": 1}, 3, True),
+        ({"call__nvmlDeviceGetMigMode__ret": 3}, 3, False),
+        ({"call__nvmlDeviceGetMigMode__ret": 999}, 3, None),
+        ({"compute_mode": 3}, 4, 3),
+        ({"clocks_event_reasons": 0x40 | 1}, 5, True),
+        ({"clocks_event_reasons": 0x4}, 5, False),
+        ({"call__nvmlDeviceGetCurrentClocksEventReasons__ret": 13, "clocks_event_reasons": 0x80}, 5, True),
+        ({"f230": 2}, 6, 2),
+        ({"call__nvmlDeviceGetFieldValues__ret": 999}, 6, None),
+    ],
+)
+def test_each_answer_stands_by_itself_and_none_is_what_is_not_said(
+    driver: FakeDriver, said: dict[str, object], at: int, expected: object
+) -> None:
+    """A driver that does not list processes must not look like an idle GPU."""
+    found = occupancy(driver, **said)
+
+    assert found[at] == expected
+    assert found[:at] + found[at + 1 :] == [value for i, value in enumerate([0, 5 << 20, 0.0, False, 0, False, 0]) if i != at]
+
+
 def test_places_and_names_are_told_to_other_sources(driver: FakeDriver) -> None:
     """Module ids by address, names by index; a GPU without a module id is left out of the first."""
     driver.write({**BOARD, "gpus": 2, "g1.call.nvmlDeviceGetModuleId.ret": 3})
