@@ -15,7 +15,7 @@ from exporter.model.metric import Metric
 
 COLUMNS = 24
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
-NO_PROBES = "this version has no probes yet"
+NO_PROBES = "no simulated node is probed"
 _MARK = re.compile(r"⟦([^⟧]*)⟧")
 
 

@@ -1,4 +1,4 @@
-"""Probes: collectives that idle nodes run, against what the same nodes reached before. Nothing measures them yet in this version."""
+"""Probes: collectives that idle nodes run, against what the same nodes reached before. Empty until nodes are probed."""
 
 from dashboards.board import FLEET, Board, Section
 from dashboards.panels import heatmap, stat, status_history, timeseries, words
@@ -12,7 +12,7 @@ from exporter.catalog import probes
 
 MOST = 20
 NOTE = """\
-**This version measures no probes yet.** The names are fixed; these panels fill as soon as a version has probes and they are switched on.
+**Empty until nodes are probed**: `fabric-exporter probe` measures, by a timer, a prolog or a person, and `probes.enabled` shows it here.
 
 Counters say what jobs happened to send; a probe says what the node *can* send. It runs only on GPUs that nobody uses, and its numbers are
 compared with what the same node reached in its good runs (`fabric_probe_baseline_ratio`).

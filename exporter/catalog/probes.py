@@ -1,13 +1,13 @@
 """Rows of the probes: short collectives that an idle node runs on itself or with a partner, and what they found. Data, no behaviour.
 
-No part of this version measures them yet: the rows fix the names for boards and rules. `size` is the size of a message in bytes, one of a
+`fabric-exporter probe` measures, the daemon shows (runtime/probe_source.py). `size` is the size of a message in bytes, one of a
 fixed set; GPUs are told by `src_device` and `dst_device`. Series without `device` are the node's.
 """
 
 from exporter.model.metric import Kind, Metric, Tier, Unit
 
 NAME = "fabric_probe_"
-NOT_YET = "this version has no probes yet"
+NOT_PROBED = "nobody probed this node, or too long ago"
 KIND = ("kind",)
 COLLECTIVE = ("collective", "size")
 ALGORITHM = (*COLLECTIVE, "algo", "proto")
@@ -15,7 +15,7 @@ ALGORITHM = (*COLLECTIVE, "algo", "proto")
 
 def _row(key: str, kind: Kind, unit: Unit, labels: tuple[str, ...], help_text: str, tier: Tier = Tier.STANDARD) -> Metric:
     name = f"{NAME}{key}_total" if kind is Kind.COUNTER else NAME + key
-    return Metric("probe_" + key, name, kind, unit, labels, help_text, tier, absent=NOT_YET, captured=False)
+    return Metric("probe_" + key, name, kind, unit, labels, help_text, tier, absent=NOT_PROBED, captured=False)
 
 
 def _gauge(key: str, unit: Unit, labels: tuple[str, ...], help_text: str, tier: Tier = Tier.STANDARD) -> Metric:

@@ -112,6 +112,15 @@ def bursts_of(config: Config, clock: Clock) -> BurstSampler | None:
     return BurstSampler(clock, config.sources.bursts.interval_s) if config.sources.bursts.enabled else None
 
 
+def probes_of(config: Config, state_dir: str, wall_s: float) -> list[tuple[Source, Intervals]]:
+    """The source of what probes measured, if it is on; it is the daemon's alone, which counts from `wall_s` (Unix time) on."""
+    if not config.probes.enabled:
+        return []
+    from exporter.runtime.probe_source import ProbeSource  # noqa: PLC0415  # a megabyte that a node without probes need not hold
+
+    return [(ProbeSource(state_dir, config.probes.interval_s, wall_s), Intervals(15.0, 15.0, 300.0))]
+
+
 def _jobs_of(config: Config, machine: Machine) -> tuple[Source, Intervals]:
     """The jobs source: processes on each GPU, the scheduler's directory, and the kubelet's list."""
     jobs = config.jobs

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from exporter import __version__
-from exporter.cli.compose import Machine, bursts_of, pages_of, sources_of, this_machine
+from exporter.cli.compose import Machine, bursts_of, pages_of, probes_of, sources_of, this_machine
 from exporter.cli.gpus import GpuHold
 from exporter.cli.health import health_of, maintenance_of
 from exporter.cli.maintenance_switch import switched_off, switched_on
@@ -107,6 +107,7 @@ class Daemon:
             self._gpus.drop()
         self._bursts = bursts_of(config, self._clock)
         sources = sources_of(config, machine, self._kept.memory, self._bursts)
+        sources += probes_of(config, state_path(config), self._loaded_wall_s)
         self._pages = pages_of(config, self._process_numbers, [*(source.name for source, _ in sources), SIGNALS])
         self._kept.settle()  # a health that begins anew reads what the one before has kept
         self._health = health_of(config, self._kept.memory, machine.boot, others=self._origins.claims)

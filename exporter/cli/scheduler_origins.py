@@ -23,10 +23,15 @@ def origins_of(config: Config, clock: Clock, environ: Mapping[str, str] = os.env
         return MaintenanceOrigins((), clock, host)
     origins: list[Origin] = []
     if wanted.slurm.enabled:
-        origins.append(_slurm(wanted.slurm, clock, environ.get("SLURMD_NODENAME") or host.partition(".")[0]))
+        origins.append(_slurm(wanted.slurm, clock, slurm_name(environ, host)))
     if wanted.kubernetes.enabled:
         origins.append(_kubernetes(wanted.kubernetes, clock, environ))
     return MaintenanceOrigins(origins, clock, host)
+
+
+def slurm_name(environ: Mapping[str, str], host: str) -> str:
+    """What Slurm calls this node, unless the configuration says."""
+    return environ.get("SLURMD_NODENAME") or host.partition(".")[0]
 
 
 def _slurm(options: Slurm, clock: Clock, node: str) -> Origin:

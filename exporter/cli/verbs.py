@@ -25,6 +25,7 @@ VERBS: Mapping[str, Verb] = {
     "run": Verb("exporter.cli.run", "the daemon: read the hardware, serve /metrics"),
     "scrape": Verb("exporter.cli.scrape", "read the hardware twice and print what /metrics would show"),
     "check": Verb("exporter.cli.check", "health of this node now, for a person, a Slurm prolog or an init container"),
+    "probe": Verb("exporter.cli.probe", "run one short, gated NCCL probe on this node's idle GPUs, or say why not"),
     "topology": Verb("exporter.cli.topology", "how GPUs and NICs are joined, and which NIC serves which GPU"),
     "simulate": Verb("exporter.cli.simulate", "play a scenario on a simulated node in virtual time and judge what is said of its links"),
     "recordings": Verb("exporter.cli.recordings", "what the flight recorder kept: list it, export it, play it through health again"),

@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from exporter.config import yaml_lines
 from exporter.config.mistake import Mistake
 from exporter.config.options import OPTIONS, OTHER_VARIABLES, PREFIX, SECTIONS, Option, names_in
-from exporter.config.schema import NOT_YET
 from exporter.model.quoted import escaped, shown
 
 NAME_MAX = 64
@@ -121,7 +120,7 @@ def _read_section(node: yaml_lines.Node, path: str, name: str, given: dict[str, 
         elif here in OPTIONS:
             _read_option(OPTIONS[here], value, where, given, mistakes)
         else:
-            mistakes.append(Mistake(_short(here), _unknown_key(key.text, path, here), where))
+            mistakes.append(Mistake(_short(here), _unknown_key(key.text, path), where))
 
 
 def _read_option(option: Option, node: yaml_lines.Node, where: str, given: dict[str, Given], mistakes: list[Mistake]) -> None:
@@ -149,9 +148,7 @@ def _flag_only(option: Option, where: str) -> Mistake:
     return Mistake(option.path, f"can only be given as {option.spelling.flag}: {option.spelling.flag_only}", where)
 
 
-def _unknown_key(key: str, section: str, path: str) -> str:
-    if path in NOT_YET:
-        return "not available in this version"
+def _unknown_key(key: str, section: str) -> str:
     near = get_close_matches(key[:NAME_MAX], names_in(section), 1)
     if near:
         return f"unknown key; did you mean {near[0]}?"
@@ -162,10 +159,8 @@ def _unknown_key(key: str, section: str, path: str) -> str:
 def _unknown_variable(variable: str, options: Mapping[str, Option]) -> list[Mistake]:
     top = variable.removeprefix(PREFIX).partition("_")[0].lower()
     near = get_close_matches(variable[:NAME_MAX], options, 1, NEAR)
-    if _SERVICE_LINK.fullmatch(variable) or not (near or top in names_in("") or top in NOT_YET):
+    if _SERVICE_LINK.fullmatch(variable) or not (near or top in names_in("")):
         return []
-    if top in NOT_YET:
-        return [Mistake(_short(variable), "not available in this version", "environment")]
     hint = f"did you mean {near[0]}?" if near else "docs/configuration.md lists all"
     return [Mistake(_short(variable), f"unknown variable; {hint}", "environment")]
 

@@ -19,6 +19,7 @@ from exporter.config.kinds import (
 )
 from exporter.config.maintenance_options import Maintenance
 from exporter.config.option import INTERVAL, Spelling, option
+from exporter.config.probe_options import Probes
 from exporter.config.recorder_options import Recorder
 from exporter.config.signal_options import Signals
 from exporter.config.source_options import Sources
@@ -285,10 +286,7 @@ class Config:
     maintenance: Maintenance = field(default_factory=Maintenance)
     jobs: Jobs = field(default_factory=Jobs)
     recorder: Recorder = field(default_factory=Recorder)
+    probes: Probes = field(default_factory=Probes)
     exposition: Exposition = field(default_factory=Exposition)
     logging: Logging = field(default_factory=Logging)
     simulate: Simulate = field(default_factory=Simulate)
-
-
-NOT_YET = frozenset({"probes"})
-"""Sections that later versions bring: a file that has them was written for another version, not mistyped."""

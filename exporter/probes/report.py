@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from exporter.probes.baseline import State
 from exporter.probes.collectives import Collective
 from exporter.probes.reasons import Failure, Skipped
 
@@ -78,6 +79,16 @@ class PairReport(NamedTuple):
     bandwidth: float
 
 
+class UsualReport(NamedTuple):
+    """What one figure is of this node's own past: `state` ok, suspect or degraded; `ratio` its share of the usual (less is worse, for
+    latency too), None while that is being learned."""
+
+    collective: Collective
+    size_bytes: int
+    state: State
+    ratio: float | None
+
+
 class SuspectReport(NamedTuple):
     """Whom the measurement accuses: `scope` is gpu, pair, nic or node; `words` says why, for a person."""
 
@@ -108,7 +119,8 @@ class Report(NamedTuple):
     """One probe. `reason` belongs to the outcome: a Skipped for SKIPPED and PREEMPTED, a Failure for FAILED and ABORTED and for a DEGRADED
     one that a Failure names (wrong data, no GPUDirect), else None. `detail` is one line for a person. `phases_s`: gate, init, warmup,
     measure, teardown. `gpus`: the GPUs that took part, in the order of ranks. `sent_bytes` and `gpu_s` are its own cost. `contended`: the
-    network was busy with others' traffic meanwhile, so a low figure says nothing."""
+    network was busy with others' traffic meanwhile, so a low figure says nothing. `usual` and `state`: against this node's own past, once
+    it was judged (judge.py)."""
 
     kind: Kind
     outcome: Outcome
@@ -127,3 +139,5 @@ class Report(NamedTuple):
     sent_bytes: int = 0
     gpu_s: float = 0.0
     contended: bool = False
+    usual: Sequence[UsualReport] = ()
+    state: State = State.OK

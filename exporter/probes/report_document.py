@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from exporter.probes.baseline import State
 from exporter.probes.collectives import Collective
 from exporter.probes.reasons import Failure, Skipped
-from exporter.probes.report import FitReport, Kind, Library, Outcome, PairReport, Report, SizeReport, SuspectReport, Transport
+from exporter.probes.report import FitReport, Kind, Library, Outcome, PairReport, Report, SizeReport, SuspectReport, Transport, UsualReport
 
 TEXT_MAX = 500
 """Longest text of a report."""
@@ -66,6 +67,8 @@ def _report(found: Any) -> Report:
         _count(found["sent_bytes"]),
         _number(found["gpu_s"]),
         _flag(found["contended"]),
+        _each(found["usual"], _usual),
+        State(found["state"]),
     )
 
 
@@ -96,6 +99,11 @@ def _size(found: Mapping[str, Any]) -> SizeReport:
         None if found["wrong"] is None else _count(found["wrong"]),
         _each(found["iterations_s"], _number),
     )
+
+
+def _usual(found: Mapping[str, Any]) -> UsualReport:
+    ratio = None if found["ratio"] is None else _number(found["ratio"])
+    return UsualReport(Collective(found["collective"]), _count(found["size_bytes"]), State(found["state"]), ratio)
 
 
 def _fit(found: Mapping[str, Any]) -> FitReport:

@@ -106,11 +106,6 @@ def test_mistyped_variable_is_an_error_with_the_nearest_name() -> None:
     assert complaint({"FABRIC_LOGGING_LEVLE": "debug"}) == expected
 
 
-def test_variable_of_a_later_version_says_so() -> None:
-    """The same words as for the file."""
-    assert complaint({"FABRIC_PROBES_ENABLED": "true"}) == "FABRIC_PROBES_ENABLED: not available in this version (environment)"
-
-
 def test_variable_cannot_simulate() -> None:
     """A daemon started without --simulate never invents data, whatever it inherits."""
     assert complaint({"FABRIC_SIMULATE_PROFILE": "hgx-h100"}).startswith("simulate.profile: can only be given as --simulate")

@@ -43,7 +43,7 @@ def test_sections_hold_their_names_in_order() -> None:
     """The top of the file."""
     assert names_in("") == (
         *("web", "control", "state", "sources", "expect", "topology", "signals", "maintenance", "jobs"),
-        *("recorder", "exposition", "logging", "simulate"),
+        *("recorder", "probes", "exposition", "logging", "simulate"),
     )
     assert "sources.infiniband" in SECTIONS
 

@@ -33,11 +33,12 @@ uint ulong ull sll int ushort; it rises with the fake clock) or `ret 3`, an nvml
 
 from tests.nvml_library.driver import Call, FakeClock, FakeDriver
 from tests.nvml_library.header import constants, field_id, fields, header_path
-from tests.nvml_library.profiles import BOARDS, profile
+from tests.nvml_library.profiles import BOARDS, IDLE, profile
 from tests.nvml_library.scenario import NOT_SUPPORTED, Amount, Ret, answer, double, ret, uint, ull
 
 __all__ = [
     "BOARDS",
+    "IDLE",
     "NOT_SUPPORTED",
     "Amount",
     "Call",

@@ -38,6 +38,10 @@ CLUSTER = "5f9c1d3e-70a4-4b62-8e0d-c2a6b18f3d47"
 CLIQUE = 7
 
 
+IDLE = {"memory_used": 5 << 20, "utilization": 0, "clocks_event_reasons": 1, "compute_mode": 0, "f230": 0}
+"""What an idle GPU says of its occupancy, below gN; 1 is nvmlClocksEventReasonGpuIdle."""
+
+
 def profile(name: str) -> dict[str, Value]:
     """The statements of one machine: `v100`, `a100-sxm`, … (the keys of BOARDS)."""
     board = BOARDS[name]

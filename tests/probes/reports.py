@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from exporter.probes.baseline import State
 from exporter.probes.collectives import Collective
 from exporter.probes.reasons import Failure, Skipped
 from exporter.probes.report import (
@@ -16,6 +17,7 @@ from exporter.probes.report import (
     SizeReport,
     SuspectReport,
     Transport,
+    UsualReport,
 )  # fmt: skip
 
 MIB = 1 << 20
@@ -41,6 +43,7 @@ _sizes = st.builds(SizeReport, _collectives, st.integers(1, 1 << 40), st.integer
 _fits = st.builds(FitReport, _collectives, st.none() | _numbers, st.none() | _numbers, _numbers)
 _suspects = st.builds(SuspectReport, st.sampled_from(["gpu", "pair", "nic", "node"]), _texts, _texts)
 _transports = st.builds(Transport, _texts, _optional, _texts, _optional, st.none() | st.integers(0, 9))
+_usuals = st.builds(UsualReport, _collectives, st.integers(1, 1 << 40), st.sampled_from(State), st.none() | _numbers)
 _failures, _skipped = st.sampled_from(Failure), st.sampled_from(Skipped)
 _reasons = {Outcome.SUCCESS: st.none(), Outcome.DEGRADED: st.none() | _failures, Outcome.SKIPPED: _skipped, Outcome.PREEMPTED: _skipped,
             Outcome.FAILED: _failures, Outcome.ABORTED: _failures}  # fmt: skip
@@ -59,4 +62,5 @@ def reports(draw: st.DrawFn) -> Report:
         draw(st.dictionaries(_texts, _numbers, max_size=3)), draw(_few(_sizes)), draw(_few(_fits)),
         draw(_few(st.builds(PairReport, _texts, _texts, _numbers))), draw(_few(_suspects)), draw(st.none() | _transports),
         draw(st.none() | st.builds(Library, _texts, _texts, _texts)), draw(st.integers(0, 1 << 50)), draw(_numbers), draw(st.booleans()),
+        draw(_few(_usuals)), draw(st.sampled_from(State)),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 
 from exporter.model.fault import Reason
-from tests.nvml_library import FakeDriver, profile
+from tests.nvml_library import IDLE, FakeDriver, profile
 from tests.nvml_library.scenario import Value
 from tests.sources.nvml.source_child import Seen, SourceChild
 
@@ -131,8 +131,6 @@ def test_a_gpu_that_does_not_list_its_processes_is_left_out(driver: FakeDriver, 
     assert [listed, node.reasons()] == [{"gpu0": []}, faults]
 
 
-IDLE = {"memory_used": 5 << 20, "utilization": 0, "clocks_event_reasons": 1, "compute_mode": 0, "f230": 0}
-"""What an idle GPU says of its occupancy; 1 is nvmlClocksEventReasonGpuIdle."""
 ASK = """
 from exporter.sources.nvml import Pynvml
 nvml = Pynvml()
