@@ -4,7 +4,7 @@ Blanks around colons differ by line and release, so words are matched, not colum
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from exporter.probes.nccl_words import SOCKET, Choice, InitTiming, NcclWords, SpeedChange
 from exporter.probes.reasons import Failure
@@ -159,11 +159,11 @@ class NcclLog:
             _keep(self._bootstrap, found[1])
 
 
-def read_log(lines: Iterable[str]) -> NcclWords:
+def read_log(text: str) -> NcclWords:
     """What a whole log said."""
     log = NcclLog()
-    for line in lines:
-        log.take(line.rstrip("\r\n"))
+    for line in text.splitlines():
+        log.take(line)
     return log.words()
 
 

@@ -20,9 +20,9 @@ def node(tmp_path: Path) -> dict[str, str]:
     """Variables of a node with two idle GPUs and a state directory of its own."""
     driver = FakeDriver(tmp_path)
     driver.write({**profile("h100-sxm"), "gpus": 2, **{f"g*.{name}": value for name, value in IDLE.items()}})
-    return {**environment(), **driver.environment(), "FABRIC_STATE_DIR": str(tmp_path / "state"),
-            "FABRIC_CONTROL_SOCKET": str(tmp_path / "none"), "FABRIC_SOURCES_SYSFS_ROOT": str(tmp_path), "FABRIC_PROBES_SCHEDULER": "nobody",
-            "FABRIC_PROBES_KILL_SWITCH": str(tmp_path / "no-probes")}  # fmt: skip
+    options = {"STATE_DIR": "state", "CONTROL_SOCKET": "none", "SOURCES_SYSFS_ROOT": "", "PROBES_KILL_SWITCH": "no-probes"}
+    own = {f"FABRIC_{name}": str(tmp_path / place) for name, place in options.items()}
+    return {**environment(), **driver.environment(), **own, "FABRIC_PROBES_SCHEDULER": "nobody"}
 
 
 def said(node: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

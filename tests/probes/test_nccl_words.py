@@ -17,12 +17,12 @@ LOGS = Path(__file__).parent / "nccl_logs"
 
 def warned(message: str) -> NcclWords:
     """What one warning says."""
-    return read_log([f"[2026-03-04 05:06:07] node-1:12:34 [2] misc/x.cc:9 (fn) NCCL WARN {message}"])
+    return read_log(f"[2026-03-04 05:06:07] node-1:12:34 [2] misc/x.cc:9 (fn) NCCL WARN {message}")
 
 
 def log(name: str) -> NcclWords:
     """One of our logs."""
-    return read_log((LOGS / name).read_text().splitlines())
+    return read_log((LOGS / name).read_text())
 
 
 def test_plugin_network_with_gdr() -> None:
@@ -100,7 +100,7 @@ def test_warnings_have_meanings(message: str, failure: Failure) -> None:
 
 def test_cause_comes_before_what_follows_from_it() -> None:
     """Peers lose their connection because one rank ran out of memory: the first warning names the cause."""
-    words = read_log(["n:1:2 [0] NCCL INFO Cuda failure 2 'out of memory'", "n:1:3 [1] x.cc:1 NCCL WARN Connection closed by remote peer"])
+    words = read_log("n:1:2 [0] NCCL INFO Cuda failure 2 'out of memory'\nn:1:3 [1] x.cc:1 NCCL WARN Connection closed by remote peer")
 
     assert reasons(words, active_hcas=0)[0] is Failure.OOM
 
@@ -108,7 +108,7 @@ def test_cause_comes_before_what_follows_from_it() -> None:
 @pytest.mark.parametrize(("hcas", "found"), [(0, ()), (2, (Failure.NET_FALLBACK_SOCKET,))])
 def test_socket_is_a_fall_back_only_where_hcas_are_active(hcas: int, found: tuple[Failure, ...]) -> None:
     """A node without InfiniBand goes over TCP by right (NVIDIA/nccl#451)."""
-    words = read_log(["n:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>", "n:1:2 [0] NCCL INFO Using network Socket"])
+    words = read_log("n:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>\nn:1:2 [0] NCCL INFO Using network Socket")
 
     assert reasons(words, active_hcas=hcas) == found
 
@@ -118,14 +118,14 @@ def test_socket_is_a_fall_back_only_where_hcas_are_active(hcas: int, found: tupl
     lambda line: st.integers(0, len(line)).map(lambda cut: line[cut:] + line[:cut])), max_size=20))  # fmt: skip
 def test_any_lines_are_survived(lines: list[str]) -> None:
     """The log is for people and may be cut anywhere: no line is an error."""
-    assert isinstance(reasons(read_log(lines), 1), tuple)
+    assert isinstance(reasons(read_log("\n".join(lines)), 1), tuple)
 
 
 def test_what_is_kept_is_bounded() -> None:
     """A log without end costs no memory without end."""
     lines = [f"n:1:2 [0] x.cc:1 NCCL WARN failure {index}" for index in range(10_000)]
     lines += [f"n:1:2 [0] NCCL INFO AllReduce: {index} Bytes -> Algo RING proto LL channel{{Lo..Hi}}={{0..1}}" for index in range(10_000)]
-    words = read_log(lines)
+    words = read_log("\n".join(lines))
 
     assert (len(words.warnings), len(words.choices)) == (KEPT_MAX, CHOICES_MAX)
 
@@ -145,7 +145,7 @@ class TestLogsOfIssues:
     )
     def test_each(self, name: str, network: str, channels: int, gdr: int, found: tuple[Failure, ...]) -> None:
         """Network, GPUDirect RDMA by channel, and the reasons, on a node with active HCAs; one direction only is no fault."""
-        words = read_log((need_data() / f"rewritten/nccl-debug/{name}.log").read_text().splitlines())
+        words = read_log((need_data() / f"rewritten/nccl-debug/{name}.log").read_text())
 
         assert (words.network, words.net_channels, words.gdr_channels) == (network, channels, gdr)
         assert reasons(words, active_hcas=4) == found

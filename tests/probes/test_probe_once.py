@@ -18,7 +18,7 @@ from exporter.probes.gates import Allocation
 from exporter.probes.libraries import Places
 from exporter.probes.plan import Phase, Plan, Step
 from exporter.probes.reasons import Failure, Skipped
-from exporter.probes.report import Outcome, Report
+from exporter.probes.report import Outcome, Report, Transport
 from exporter.probes.report_document import report_in
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.occupancy import Looked, Occupancy, OccupancyError
@@ -100,6 +100,8 @@ def test_an_idle_node_is_measured_and_remembered(machine: Machine) -> None:
     assert report.gpus == ("gpu0", "gpu1")
     assert [(size.size_bytes, size.wrong) for size in report.sizes] == [(1024, None), (MIB, 0)]
     assert report.sizes[0].p50_s == pytest.approx(20e-6, rel=0.01)
+    assert {(size.algo, size.proto) for size in report.sizes} == {("RING", "LL"), ("RING", "SIMPLE")}
+    assert report.transport == Transport("IB", gdr=None, p2p="CUMEM", shm=False, hca_count=2)
     assert found.state is State.OK
     assert machine.reports() == [report]
     assert memory.ledger().runs[-1].cost.gpu_s == report.gpu_s > 0

@@ -118,7 +118,7 @@ def test_what_nccl_said_is_kept_each_line_once(tmp_path: Path) -> None:
     """Also of the last size, though NCCL repeats its choice with every collective; the words are those that nccl_log reads."""
     outcome = run(job(FakeGpus(tmp_path), tmp_path, 2, steps(times=100)))
 
-    words = read_log(outcome.logs[0].splitlines())
+    words = read_log(outcome.logs[0])
     choice = words.choice(Collective.ALL_REDUCE, LARGE, 2)
     assert words.network == "IB"
     assert choice is not None
