@@ -12,6 +12,7 @@ from tests.requires import lacking, need
 
 FOLDER = Path(__file__).parents[2] / "systemd"
 SERVICE, SOCKET = "fabric-exporter.service", "fabric-exporter.socket"
+PROBE, TIMER = "fabric-exporter-probe.service", "fabric-exporter-probe.timer"
 DROP_INS = sorted((FOLDER / "drop-ins").glob("*.conf"))
 PROGRAM = "/opt/fabric-exporter/bin/fabric-exporter"
 """Where the unit, the Slurm scripts and the page expect it."""
@@ -42,7 +43,7 @@ def lay_out(root: Path, drop_ins: Sequence[Path] = ()) -> Path:
     shutil.copytree(units, root / "usr/lib/systemd/system", symlinks=True)
     ours = root / "etc/systemd/system"
     (ours / f"{SERVICE}.d").mkdir(parents=True)
-    for name in (SERVICE, SOCKET):
+    for name in (SERVICE, SOCKET, PROBE, TIMER):
         shutil.copy(FOLDER / name, ours)
     for drop_in in drop_ins:
         shutil.copy(drop_in, ours / f"{SERVICE}.d")
@@ -55,12 +56,12 @@ def lay_out(root: Path, drop_ins: Sequence[Path] = ()) -> Path:
 
 def complaints(root: Path) -> str:
     """What `systemd-analyze verify` has to say; it exits with 0 also where it says something."""
-    return _analyze("verify", "--man=no", f"--root={root}", SERVICE, SOCKET)
+    return _analyze("verify", "--man=no", f"--root={root}", SERVICE, SOCKET, PROBE, TIMER)
 
 
-def exposure(root: Path) -> float:
-    """The exposure of the service: 0 nothing, 10 everything. `--threshold` must agree, as CI of a site would use it."""
-    said = _analyze("security", "--offline=true", f"--root={root}", "--threshold=100", SERVICE)
+def exposure(root: Path, unit: str = SERVICE) -> float:
+    """The exposure of a service: 0 nothing, 10 everything. `--threshold` must agree, as CI of a site would use it."""
+    said = _analyze("security", "--offline=true", f"--root={root}", "--threshold=100", unit)
     return float(said.partition("Overall exposure level")[2].partition(":")[2].split()[0])
 
 
