@@ -17,9 +17,9 @@ from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
 from exporter.probes.budget import Limits
 from exporter.probes.judge import Judged
-from exporter.probes.libraries import Places
 from exporter.probes.report import Outcome
 from exporter.probes.report_document import document_of
+from exporter.probes.worker.libraries import Places
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.logs import set_up
 from exporter.runtime.probe_memory import open_memory

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from exporter.catalog import limits
 from exporter.probes.collectives import whole_size
-from exporter.probes.libraries import Places
 from exporter.probes.plan import WARM_UP_SIZE, Plan
+from exporter.probes.worker.libraries import Places
 
 MIB = 2**20
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # where NCCL puts it

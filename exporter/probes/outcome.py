@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from exporter.probes.collectives import Collective
 from exporter.probes.gates import Gate
-from exporter.probes.libraries import Versions
 from exporter.probes.messages import Checked, Measured
 from exporter.probes.reasons import Failure
 from exporter.probes.statistics import slowest
+from exporter.probes.worker.libraries import Versions
 
 
 class WrongData(NamedTuple):

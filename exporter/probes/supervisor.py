@@ -16,7 +16,6 @@ from exporter.probes.collectives import Collective, whole_size
 from exporter.probes.environment import worker_environment
 from exporter.probes.gates import Gate
 from exporter.probes.job import Job
-from exporter.probes.libraries import Versions
 from exporter.probes.messages import (
     Check,
     Checked,
@@ -37,6 +36,7 @@ from exporter.probes.outcome import Broken, Outcome, PairTimes, StepResult, time
 from exporter.probes.pairs import rounds
 from exporter.probes.plan import WARM_UP_SIZE, Phase, Step
 from exporter.probes.reasons import Failure
+from exporter.probes.worker.libraries import Versions
 from exporter.probes.worker_group import BrokenError, Stop, WorkerGroup
 from exporter.probes.worker_process import WorkerProcess
 

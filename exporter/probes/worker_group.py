@@ -13,7 +13,7 @@ from exporter.probes.job import Bounds
 from exporter.probes.messages import Abort, Answer, Failed, Order
 from exporter.probes.outcome import Broken
 from exporter.probes.reasons import Failure
-from exporter.probes.waiting import Clock
+from exporter.probes.worker.waiting import Clock
 from exporter.probes.worker_process import WorkerProcess
 
 Kind = TypeVar("Kind", bound=Answer)

@@ -15,12 +15,12 @@ from exporter.probes.budget import Cost, Ending, Ledger, Limits
 from exporter.probes.gates import Allocation, Facts, Gate, gates, shut_between_sizes
 from exporter.probes.job import SHARED_MEMORY, Bounds, Job
 from exporter.probes.judge import Judged, judged
-from exporter.probes.libraries import Places
 from exporter.probes.plan import WITH_NVLINK, WITHIN_NODE, Plan, cost, fitted, within_node
 from exporter.probes.reasons import Failure, Skipped
 from exporter.probes.report import Kind, Outcome, Report
 from exporter.probes.summary import report_of
 from exporter.probes.supervisor import Supervisor
+from exporter.probes.worker.libraries import Places
 from exporter.probes.worker_group import Stop
 from exporter.runtime.clock import Clock
 from exporter.runtime.occupancy import Looked, OccupancyError

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
-from exporter.probes.copier import Copier
 from exporter.probes.messages import LINE_MAX_BYTES, Abort, Answer, Failed, Join, Order, StartCopies, StartRank, line_of, order_of
-from exporter.probes.rank import Rank
 from exporter.probes.trouble import EndAskedError, ProbeError, while_running
-from exporter.probes.waiting import Waiter
+from exporter.probes.worker.copier import Copier
+from exporter.probes.worker.rank import Rank
+from exporter.probes.worker.waiting import Waiter
 from exporter.runtime.clock import SystemClock
 
 PR_SET_PDEATHSIG = 1

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from exporter.probes.libraries import Places
+from exporter.probes.worker.libraries import Places
 from tests.device.findings import Report, StoppedError, Verdict
 from tests.device.nccl_runs import MIB, Runs, abort_under_way, all_collectives, hung_peer, memory, one_rank, refused_twice, two_ranks
 

@@ -12,11 +12,11 @@ from statistics import median
 
 from exporter.probes.collectives import Collective
 from exporter.probes.job import Bounds, Job
-from exporter.probes.libraries import Places
 from exporter.probes.outcome import Outcome
 from exporter.probes.plan import LATENCY_SIZES, Phase, Plan, Step
 from exporter.probes.reasons import Failure
 from exporter.probes.supervisor import Supervisor
+from exporter.probes.worker.libraries import Places
 from exporter.probes.worker_group import GRACE_S, Stop
 from exporter.probes.worker_process import MODULE
 from exporter.runtime.clock import SystemClock

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exporter.probes.nccl_tests_json import read_json
-from exporter.probes.nccl_tests_programs import PROGRAMS
-from exporter.probes.nccl_tests_result import NcclTestsResult, Row, Timing
-from exporter.probes.nccl_tests_text import read_text
+from exporter.probes.nccl_tests.json_layouts import read_json
+from exporter.probes.nccl_tests.programs import PROGRAMS
+from exporter.probes.nccl_tests.result import NcclTestsResult, Row, Timing
+from exporter.probes.nccl_tests.text_layouts import read_text
 from tests.probes.nccl_tests_printer import PLAIN
 from tests.probes.nccl_tests_wrapping import WRAPPERS
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.probes.nccl_tests_programs import ELEMENT_BYTES, PROGRAMS, Ratios, ratios_of
+from exporter.probes.nccl_tests.programs import ELEMENT_BYTES, PROGRAMS, Ratios, ratios_of
 
 FOLDER = Path(__file__).parent / "nccl_tests_outputs"
 HOST = "gpu-07"

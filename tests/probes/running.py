@@ -10,10 +10,10 @@ from typing import Any
 from exporter.probes.collectives import Collective
 from exporter.probes.gates import Gate
 from exporter.probes.job import Bounds, Job
-from exporter.probes.libraries import Places
 from exporter.probes.outcome import Outcome
 from exporter.probes.plan import Phase, Plan, Step
 from exporter.probes.supervisor import Supervisor
+from exporter.probes.worker.libraries import Places
 from exporter.probes.worker_group import Stop
 from exporter.probes.worker_process import MODULE
 from exporter.runtime.clock import SystemClock

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporter.probes.nccl_tests_command import BANDWIDTH, LATENCY, command, supported_options, without_settings
+from exporter.probes.nccl_tests.command import BANDWIDTH, LATENCY, command, supported_options, without_settings
 
 LETTERS = {
     "v1.0.0": "tgbeifnwspcodrzh",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.probes.nccl_tests_json import DOCUMENT_MAX_BYTES, read_json
-from exporter.probes.nccl_tests_result import Trouble
-from exporter.probes.nccl_tests_text import read_text
+from exporter.probes.nccl_tests.json_layouts import DOCUMENT_MAX_BYTES, read_json
+from exporter.probes.nccl_tests.result import Trouble
+from exporter.probes.nccl_tests.text_layouts import read_text
 from tests.probes.nccl_tests_printer import LADDER, PLAIN, WRONG, Style, document, text
 from tests.requires import need_data
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporter.probes.nccl_tests_result import NcclTestsResult, Problem, Row, Timing, Trouble, exit_meaning, failure_of
+from exporter.probes.nccl_tests.result import NcclTestsResult, Problem, Row, Timing, Trouble, exit_meaning, failure_of
 from exporter.probes.reasons import Failure
 
 ROW = Row(1 << 20, "float", Timing(61e-6, 17e9, 30e9, 0, 0.001), None)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.probes.collectives import Collective
-from exporter.probes.nccl_tests_result import NcclTestsResult, Row, Timing, Trouble
-from exporter.probes.nccl_tests_text import LINE_MAX_BYTES, LINES_MAX, OUTPUT_MAX_BYTES, NcclTestsText, read_text
+from exporter.probes.nccl_tests.result import NcclTestsResult, Row, Timing, Trouble
+from exporter.probes.nccl_tests.text_layouts import LINE_MAX_BYTES, LINES_MAX, OUTPUT_MAX_BYTES, NcclTestsText, read_text
 from tests.probes.nccl_tests_printer import FOLDER, LADDER, PLAIN, SMALL, WIDE, WRONG, Measured, Style, text
 from tests.probes.nccl_tests_wrapping import LOG, WRAPPERS, files, two_at_once
 from tests.requires import need_data

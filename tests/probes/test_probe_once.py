@@ -15,11 +15,11 @@ from exporter.probes.baseline import State
 from exporter.probes.budget import Ledger
 from exporter.probes.collectives import Collective
 from exporter.probes.gates import Allocation
-from exporter.probes.libraries import Places
 from exporter.probes.plan import Phase, Plan, Step
 from exporter.probes.reasons import Failure, Skipped
 from exporter.probes.report import Outcome, Report, Transport
 from exporter.probes.report_document import report_in
+from exporter.probes.worker.libraries import Places
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.occupancy import Looked, Occupancy, OccupancyError
 from exporter.runtime.probe_memory import ProbeMemory, open_memory, reports_in

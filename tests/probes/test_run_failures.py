@@ -12,10 +12,10 @@ import pytest
 
 from exporter.probes.collectives import Collective
 from exporter.probes.gates import Gate
-from exporter.probes.libraries import Places
 from exporter.probes.outcome import Broken, Outcome
 from exporter.probes.plan import Phase, Step
 from exporter.probes.reasons import Failure, Skipped
+from exporter.probes.worker.libraries import Places
 from exporter.probes.worker_group import GRACE_S
 from tests.nccl_library import FakeGpus
 from tests.probes import kills

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from exporter.probes.environment import worker_environment
-from exporter.probes.libraries import mapped_file
 from exporter.probes.shared_memory import OLD_S, forgotten, remove, segments
+from exporter.probes.worker.libraries import mapped_file
 
 OURS = {
     "PATH": "/usr/bin", "HOME": "/root", "LD_PRELOAD": "evil.so", "CUDA_VISIBLE_DEVICES": "0", "NCCL_DEBUG": "TRACE", "NCCL_COMM_ID": "1:1",

@@ -3,16 +3,16 @@ time with a deadline; starts no thread and reads no pipe."""
 
 from collections.abc import Callable
 
-from exporter.probes import gpu_buffers
-from exporter.probes.communicator import Communicator
-from exporter.probes.gpu_buffers import Buffers, Part
-from exporter.probes.iterations import Stopwatch
-from exporter.probes.libraries import Places, load, versions
 from exporter.probes.messages import Answer, Check, Checked, Finish, Finished, Join, Joined, Loaded, Measure, Measured, Order, StartRank
 from exporter.probes.pattern import ELEMENT_BYTES
 from exporter.probes.reasons import Failure
 from exporter.probes.trouble import ProbeError
-from exporter.probes.waiting import Waiter
+from exporter.probes.worker import gpu_buffers
+from exporter.probes.worker.communicator import Communicator
+from exporter.probes.worker.gpu_buffers import Buffers, Part
+from exporter.probes.worker.iterations import Stopwatch
+from exporter.probes.worker.libraries import Places, load, versions
+from exporter.probes.worker.waiting import Waiter
 
 FILL_DEADLINE_S = 5.0
 """Filling and copying our own buffers takes milliseconds; a GPU that takes longer hangs."""

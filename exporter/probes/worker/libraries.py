@@ -4,9 +4,9 @@ of its own only: what the driver's library has opened stays open."""
 from pathlib import Path
 from typing import NamedTuple
 
-from exporter.probes import cuda, nccl
-from exporter.probes.cuda import Cuda
-from exporter.probes.nccl import Nccl
+from exporter.probes.worker import cuda, nccl
+from exporter.probes.worker.cuda import Cuda
+from exporter.probes.worker.nccl import Nccl
 
 MAPS = Path("/proc/self/maps")
 

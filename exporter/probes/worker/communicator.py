@@ -6,12 +6,12 @@ operation, since NCCL launches it from a thread of its own."""
 import os
 
 from exporter.probes.collectives import Collective
-from exporter.probes.gpu_buffers import Buffers
 from exporter.probes.messages import StartRank
-from exporter.probes.nccl import WITH_CHANNEL_LIMIT, Nccl
 from exporter.probes.pattern import ELEMENT_BYTES
 from exporter.probes.reasons import Failure
-from exporter.probes.waiting import Waiter
+from exporter.probes.worker.gpu_buffers import Buffers
+from exporter.probes.worker.nccl import WITH_CHANNEL_LIMIT, Nccl
+from exporter.probes.worker.waiting import Waiter
 
 
 class Communicator:

@@ -4,7 +4,6 @@ barrier. Knows what is sent and what must arrive; sends nothing."""
 from typing import NamedTuple
 
 from exporter.probes.collectives import Collective
-from exporter.probes.cuda import Cuda
 from exporter.probes.pattern import (
     ELEMENT_BYTES,
     GUARD_BYTES,
@@ -17,6 +16,7 @@ from exporter.probes.pattern import (
     sent,
     source_of,
 )
+from exporter.probes.worker.cuda import Cuda
 
 BARRIER_BYTES = 256
 HOST_BYTES = 4096

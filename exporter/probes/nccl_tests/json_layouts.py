@@ -11,12 +11,12 @@ import statistics
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from exporter.probes.nccl_tests_check import US_PER_S, Block, timing
-from exporter.probes.nccl_tests_preamble import RANKS_MAX, Call, Preamble, version_text
-from exporter.probes.nccl_tests_problems import ProblemList, verdict_on_whole
-from exporter.probes.nccl_tests_programs import ELEMENT_BYTES, PROGRAMS, Program, ratios_of
-from exporter.probes.nccl_tests_result import Iterations, NcclTestsResult, Row, Timing, Trouble
-from exporter.probes.printed_numbers import Printed
+from exporter.probes.nccl_tests.check import US_PER_S, Block, timing
+from exporter.probes.nccl_tests.preamble import RANKS_MAX, Call, Preamble, version_text
+from exporter.probes.nccl_tests.printed_numbers import Printed
+from exporter.probes.nccl_tests.problems import ProblemList, verdict_on_whole
+from exporter.probes.nccl_tests.programs import ELEMENT_BYTES, PROGRAMS, Program, ratios_of
+from exporter.probes.nccl_tests.result import Iterations, NcclTestsResult, Row, Timing, Trouble
 
 DOCUMENT_MAX_BYTES = 16 * 1024 * 1024
 """50 iterations of 20 sizes on 100 processes are 2 MB."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from exporter.probes.nccl_tests_check import Block, bandwidth_is_well_formed, time_is_well_formed, timing
-from exporter.probes.nccl_tests_header import Column, Layout
-from exporter.probes.nccl_tests_programs import ELEMENT_BYTES, Program, ratios_of
-from exporter.probes.nccl_tests_result import Row, Timing, Trouble
-from exporter.probes.printed_numbers import Printed, printed
+from exporter.probes.nccl_tests.check import Block, bandwidth_is_well_formed, time_is_well_formed, timing
+from exporter.probes.nccl_tests.header import Column, Layout
+from exporter.probes.nccl_tests.printed_numbers import Printed, printed
+from exporter.probes.nccl_tests.programs import ELEMENT_BYTES, Program, ratios_of
+from exporter.probes.nccl_tests.result import Row, Timing, Trouble
 
 _WORD = re.compile(r"\S+")
 _INTEGER = re.compile(r"(?:0|[1-9]\d{0,17})", re.ASCII)

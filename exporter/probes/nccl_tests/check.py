@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from exporter.probes.nccl_tests_programs import Ratios
-from exporter.probes.nccl_tests_result import Timing
-from exporter.probes.printed_numbers import Printed, Range, relative_error
+from exporter.probes.nccl_tests.printed_numbers import Printed, Range, relative_error
+from exporter.probes.nccl_tests.programs import Ratios
+from exporter.probes.nccl_tests.result import Timing
 
 GB_PER_S = 1e9
 """nccl-tests' GB is 10^9 bytes."""

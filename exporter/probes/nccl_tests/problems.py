@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from exporter.probes.nccl_tests_preamble import Preamble
-from exporter.probes.nccl_tests_programs import program_of
-from exporter.probes.nccl_tests_result import Problem, Row, Trouble
+from exporter.probes.nccl_tests.preamble import Preamble
+from exporter.probes.nccl_tests.programs import program_of
+from exporter.probes.nccl_tests.result import Problem, Row, Trouble
 
 PROBLEMS_MAX = 50
 

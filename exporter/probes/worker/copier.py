@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from exporter.probes.cuda import Cuda
 from exporter.probes.messages import Answer, Copied, CopiesReady, Copy, Finish, Finished, Order, StartCopies
 from exporter.probes.reasons import Failure
 from exporter.probes.trouble import ProbeError
-from exporter.probes.waiting import Waiter
+from exporter.probes.worker.cuda import Cuda
+from exporter.probes.worker.waiting import Waiter
 
 
 class _Gpu(NamedTuple):

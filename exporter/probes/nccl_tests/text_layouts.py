@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exporter.probes.line_wrapping import unwrap, without_rank_tags
 from exporter.probes.nccl_log_lines import SEAM_UNKNOWN, begins_at
-from exporter.probes.nccl_tests_header import Layout, layout_of
-from exporter.probes.nccl_tests_preamble import Preamble
-from exporter.probes.nccl_tests_problems import ProblemList, verdict_on_whole
-from exporter.probes.nccl_tests_programs import PROGRAMS
-from exporter.probes.nccl_tests_result import NcclTestsResult, Row, Trouble
-from exporter.probes.nccl_tests_rows import Refusal, row_of, starts_like_row
+from exporter.probes.nccl_tests.header import Layout, layout_of
+from exporter.probes.nccl_tests.line_wrapping import unwrap, without_rank_tags
+from exporter.probes.nccl_tests.preamble import Preamble
+from exporter.probes.nccl_tests.problems import ProblemList, verdict_on_whole
+from exporter.probes.nccl_tests.programs import PROGRAMS
+from exporter.probes.nccl_tests.result import NcclTestsResult, Row, Trouble
+from exporter.probes.nccl_tests.rows import Refusal, row_of, starts_like_row
 
 OUTPUT_MAX_BYTES = 64 * 1024 * 1024
 """Beyond this nothing is read: a table of every type and operation is a few MB, and a program that prints gigabytes is broken."""

@@ -7,10 +7,10 @@ import ctypes
 from collections.abc import Callable
 from typing import NamedTuple
 
-from exporter.probes.cuda import Cuda
-from exporter.probes.gpu_buffers import Buffers
 from exporter.probes.reasons import Failure
-from exporter.probes.waiting import Waiter
+from exporter.probes.worker.cuda import Cuda
+from exporter.probes.worker.gpu_buffers import Buffers
+from exporter.probes.worker.waiting import Waiter
 
 BATCH = 16
 """Iterations launched at once: some twelve entries each in the queue of the GPU."""
