@@ -1,6 +1,8 @@
 """Rendered pods on two simulated GPU nodes, scraped by a Prometheus that is configured from the rendered monitors and rules.
 
-One node plain through a ServiceMonitor, the other behind TLS and a password through a PodMonitor; every board asks about both.
+One node plain through a ServiceMonitor, with the values of the page on Kubernetes; the other behind TLS and a password through a
+PodMonitor.
+Every board asks about both.
 """
 
 import json
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from tests.deploy.test_pages import blocks
 from tests.fleet.board_questions import BoardQuestion, Due, of_boards
 from tests.fleet.questions import Asking, Pick, ask, picks_of
 from tests.helm.chart import release
@@ -47,6 +50,12 @@ def monitored(kind: str, **more: Any) -> dict[str, Any]:
     return {kind: {"enabled": True, "interval": "1s", "poolNodeLabel": POOL_LABEL}, "prometheusRule": {"enabled": True}, **more}
 
 
+def by_the_page(**more: Any) -> dict[str, Any]:
+    """The values of docs/deploy-kubernetes.md, with these added to them."""
+    values = yaml.safe_load(blocks("kubernetes", "yaml")[0])
+    return values | {key: {**values.get(key, {}), **value} if isinstance(value, dict) else value for key, value in more.items()}
+
+
 def settings_of(scrapes: list[dict[str, Any]], rules: Path | None = None) -> dict[str, Any]:
     """The whole prometheus.yml."""
     often = {"evaluation_interval": EVALUATION_INTERVAL}
@@ -70,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         closed = GpuNode(folder, SECURED, secrets(Certificates(folder / "certificates")))
         with_jobs(plain)
         releases = {
-            plain: plain.rendered(**monitored("serviceMonitor", jobDirectory={"enabled": True})),
+            plain: plain.rendered(**by_the_page(**monitored("serviceMonitor", jobDirectory={"enabled": True}))),
             closed: closed.rendered(**monitored("podMonitor", **secured_values())),
         }
         scrapes = []
