@@ -1,8 +1,7 @@
 """Rendered pods on two simulated GPU nodes, scraped by a Prometheus that is configured from the rendered monitors and rules.
 
 One node plain through a ServiceMonitor, with the values of the page on Kubernetes; the other behind TLS and a password through a
-PodMonitor.
-Every board asks about both.
+PodMonitor. Every board asks about both.
 """
 
 import json
