@@ -24,7 +24,10 @@ MIXED = Story("h100", f"title: well, small jobs\nnode: hgx-h100\nseed: 2\n{_LONG
 LOSSLESS = Story("h200-roce", f"title: well, a training job over RoCE\nnode: roce-h200\nseed: 3\n{_LONG}", is_well=True)
 TRAY = Story("gb200", f"title: well, a compute tray\nnode: gb200-tray\nseed: 4\n{_LONG}", is_well=True)
 
-_XIDS = "".join(f"  - {{at: {minute}m, kind: xid, device: gpu1, xid: 74, port: 6}}\n" for minute in range(10, 300, 5))
+_XIDS = "".join(
+    f"  - {{at: {second}s, kind: xid, device: gpu1, xid: 74, port: 6}}\n" for second in (*range(320, 600, 20), *range(600, 18_000, 300))
+)
+"""Often at first: whoever begins to look, however late, sees the count rise within the first minute."""
 NVLINKS = Story("h100", f"""\
 title: NVLink gpu2/7 is down, gpu6/3 and gpu1/2 count errors, Xids on gpu1
 node: hgx-h100
@@ -36,8 +39,6 @@ faults:
   - {{at: 90s, kind: counter_rate, link: nvlink/gpu1/2, counter: replay, per_second: 0.5}}
   - {{at: 90s, kind: counter_rate, link: nvlink/gpu4/5, counter: recovery, per_second: 0.1}}
   - {{at: 3m, kind: xid, device: gpu1, xid: 74, port: 6}}
-  - {{at: 5m40s, kind: xid, device: gpu1, xid: 74, port: 6}}
-  - {{at: 6m, kind: xid, device: gpu1, xid: 74, port: 6}}
   - {{at: 7m, kind: xid, device: gpu5, xid: 79}}
 {_XIDS}""")  # fmt: skip
 PORTS = Story("h100", f"""\
