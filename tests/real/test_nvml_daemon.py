@@ -108,6 +108,11 @@ def is_whole(samples: Samples) -> bool:
     return links == LINKS and about(samples, "source_up") == 1 and bool(about(samples, "source_devices", "infiniband"))
 
 
+def is_without_gpus(samples: Samples) -> bool:
+    """Whether the GPUs' source is off the page and the others have been read: the page of before a reload stays until the first tick."""
+    return about(samples, "source_up") is None and bool(about(samples, "source_devices", "infiniband"))
+
+
 def whole(running: DaemonProcess) -> Samples:
     """The page of a well node."""
     return page_when(running, is_whole, "all links are on the page")
@@ -245,7 +250,7 @@ def test_gpus_that_are_switched_off_by_a_reload_are_let_go(node: Node, tmp_path:
         node.configure(enabled=False)
         reloaded = node.said("reload")
         poll(node.nobody_holds, BOUND_S, "the child has ended")
-        page = page_when(running, lambda samples: about(samples, "source_devices", "infiniband"), "the others are read")
+        page = page_when(running, is_without_gpus, "the others are read, and the page of before is gone")
         node.configure()
         node.said("reload")
         whole(running)
