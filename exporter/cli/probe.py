@@ -16,7 +16,6 @@ from exporter.cli.probe_text import gates_text, probe_text
 from exporter.config.mistake import Mistake, error_of
 from exporter.config.schema import Config
 from exporter.probes.budget import Limits
-from exporter.probes.judge import Judged
 from exporter.probes.report import Outcome
 from exporter.probes.report_document import document_of
 from exporter.probes.worker.libraries import Places
@@ -64,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     finally:
         occupancy.close()
         memory.close()
-    print(json.dumps(_document(found), ensure_ascii=False, indent=1) if args.json else probe_text(found), end="\n" if args.json else "")
+    text = json.dumps(document_of(found.report), ensure_ascii=False, indent=1) + "\n" if args.json else probe_text(found)
+    print(text, end="")
     return _EXITS[found.report.outcome]
 
 
@@ -74,8 +74,3 @@ def _wanted(args: argparse.Namespace, config: Config) -> Wanted:
     samples = max(1, round(args.watch / GAP_S) + 1)
     return Wanted(periodic=args.periodic, allowed=Limits(interval_s=probes.interval_s), places=places, kill_switch=probes.kill_switch,
                     samples=samples, gap_s=args.watch / max(1, samples - 1))  # fmt: skip
-
-
-def _document(found: Judged) -> dict[str, object]:
-    """The report as it is handed to the daemon."""
-    return document_of(found.report)

@@ -26,12 +26,11 @@ from exporter.runtime.origin import OriginError
 from exporter.runtime.probe_once import Node
 from exporter.sources.device_place import short_text
 from exporter.sources.hca_layout import CLASS
-from exporter.sources.kubelet_jobs import PodListError
+from exporter.sources.kubelet_jobs import PodListError, is_nvidia
 from exporter.sources.sysfs import RealFiles
 
 KUBELET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 """Where the kubelet has its list unless jobs.pod_resources says otherwise."""
-GPU_RESOURCES = "nvidia.com/"
 ACTIVE = "4:"
 """How sysfs begins the state of an InfiniBand or RoCE port that is ACTIVE."""
 
@@ -81,7 +80,7 @@ def _pods_with_gpus(path: str) -> Sequence[str]:
     except ImportError:
         raise OriginError(Reason.ABSENT, "needs pip install 'fabric-exporter[kubernetes]'") from None
     try:
-        return [f"{one.namespace}/{one.pod}" for one in Kubelet(path).allocations() if one.resource.startswith(GPU_RESOURCES)]
+        return [f"{one.namespace}/{one.pod}" for one in Kubelet(path).allocations() if is_nvidia(one.resource)]
     except PodListError as error:
         raise OriginError(error.reason, error.detail) from None
 

@@ -20,6 +20,7 @@ from exporter.runtime.whole_file import ALL_MAY_READ, write_whole
 
 FOLDER = "probes"
 REPORTS = "reports"
+LEDGER, VERSION = "ledger.json", 1
 REPORTS_MAX = 100
 """Reports that nobody has read; then the oldest leaves. A probe every quarter of an hour fills them in a day."""
 
@@ -39,8 +40,7 @@ class ProbeMemory:
 
     def ledger(self) -> Ledger:
         """What probes have cost; a new one where nothing is kept."""
-        file = self._file("ledger.json")
-        return ledger_document.ledger_of(file.load()[0]) if file is not None else Ledger()
+        return ledger_in(self.state.path) if self.state.writable else Ledger()
 
     def baselines(self) -> Baselines:
         """What is usual on this node."""
@@ -49,7 +49,7 @@ class ProbeMemory:
 
     def keep_ledger(self, ledger: Ledger) -> None:
         """Write it."""
-        self._save("ledger.json", ledger_document.document_of(ledger))
+        self._save(LEDGER, ledger_document.document_of(ledger))
 
     def keep_baselines(self, baselines: Baselines) -> None:
         """Write them."""
@@ -75,7 +75,7 @@ class ProbeMemory:
             self.lock.release()
 
     def _file(self, name: str) -> StateFile | None:
-        return state_file(self.state, name, 1)
+        return state_file(self.state, name, VERSION)
 
     def _save(self, name: str, document: dict[str, object]) -> None:
         file = self._file(name)
@@ -91,6 +91,11 @@ def open_memory(state_dir: str) -> ProbeMemory:
     except StateInUseError as error:
         whose = str(error).partition(" is in use by ")[2].partition(":")[0]
         return ProbeMemory(state, taken=f"{whose or 'another process'} probes")
+
+
+def ledger_in(folder: str) -> Ledger:
+    """The ledger below a probes folder; a new one where there is none that can be read."""
+    return ledger_document.ledger_of(StateFile(os.path.join(folder, LEDGER), VERSION).load()[0])
 
 
 def reports_in(folder: str) -> Iterator[str]:

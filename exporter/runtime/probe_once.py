@@ -73,6 +73,7 @@ class Prepared:
     plan: Plan | None
     cost: Cost
     took_s: float
+    allocation: Allocation
 
     @property
     def shut(self) -> Gate | None:
@@ -94,7 +95,7 @@ def prepared(wanted: Wanted, node: Node, memory: ProbeMemory, clock: Clock) -> P
         maintenance=node.maintenance(), lock=memory.taken, mps=_mps(), unhealthy=node.unhealthy(),
         budget=_refused(wanted, ledger, planned, wall_s),
     )  # fmt: skip
-    return Prepared(tuple(gates(facts)), gpus, plan, planned, clock.monotonic_s() - began_s)
+    return Prepared(tuple(gates(facts)), gpus, plan, planned, clock.monotonic_s() - began_s, facts.allocation)
 
 
 def probed(wanted: Wanted, node: Node, memory: ProbeMemory, clock: Clock, stop: Stop | None = None) -> Judged:
@@ -121,7 +122,7 @@ def _run(wanted: Wanted, node: Node, found: Prepared, plan: Plan, started_wall_s
     job = Job(tuple(one.uuid for one in found.gpus), plan, folder, wanted.seed, places=wanted.places, bounds=wanted.bounds,
               variables=wanted.variables, shared_memory=wanted.shared_memory)  # fmt: skip
     processes = 0
-    allocation, asked_s = node.allocation(), clock.monotonic_s()
+    allocation, asked_s = found.allocation, clock.monotonic_s()
 
     def shut() -> Gate | None:
         """Asked before any process starts, and then with one of ours on each GPU."""

@@ -13,11 +13,10 @@ from exporter.model.fault import Reason
 from exporter.model.metric import Cadence
 from exporter.model.snapshot import Feed, Number, Reading, SeriesKey, Snapshot
 from exporter.probes import tally as tallies
-from exporter.probes.ledger_document import ledger_of
 from exporter.probes.report import Report
 from exporter.probes.report_document import report_in
 from exporter.probes.series import values_of
-from exporter.runtime.probe_memory import FOLDER, reports_in
+from exporter.runtime.probe_memory import FOLDER, ledger_in, reports_in
 from exporter.sources.fault_list import FaultList
 
 SOURCE = "probes"
@@ -57,7 +56,7 @@ class ProbeReader:
         """Nothing is kept open."""
 
     def _values(self, wall_s: float) -> dict[SeriesKey, Number]:
-        ledger = ledger_of(_json(os.path.join(self._folder, "ledger.json")))
+        ledger = ledger_in(self._folder)
         return values_of(self._tally, wall_s, self._stale_after_s, is_circuit_open=ledger.is_circuit_open, is_stuck=ledger.is_stuck)
 
 
@@ -95,11 +94,3 @@ def _report(path: str, faults: FaultList) -> Report | None:
     except (ValueError, RecursionError) as error:
         faults.add(os.path.basename(path), Reason.PARSE, str(error)[:200])
     return None
-
-
-def _json(path: str) -> object:
-    try:
-        with open(path, "rb") as file:
-            return json.loads(file.read(REPORT_MAX_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None

@@ -55,6 +55,11 @@ class PodListError(Exception):
         self.detail = detail
 
 
+def is_nvidia(resource: str) -> bool:
+    """Whether a device of that resource is NVIDIA's, by a device plugin or by a claim: a GPU, or something beside one."""
+    return resource == DRA_DRIVER or resource.startswith(RESOURCES)
+
+
 def gpu_id(resource: str, device: str) -> str | None:
     """The UUID or device file (`nvidia3`) by which the driver knows that GPU or MIG device; None for what is no GPU. A GPU's resource whose
     id has another grammar keeps its id: nobody knows it, and that is counted."""

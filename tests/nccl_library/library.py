@@ -3,13 +3,13 @@
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.compiled import absent_of, forget_others
 from tests.requires import need
 
 CUDA, NCCL = "libcuda.so.1", "libnccl.so.2"
@@ -30,11 +30,7 @@ def build(without: Iterable[str] = ()) -> Path:
     """The folder with both names of the one library, compiled if it is not yet: the second is a symbolic link, so that whoever loads both
     gets one state. The functions of `without` are really absent, as in an older release. ValueError for a function that it never had; the
     test skips without a compiler."""
-    absent = tuple(sorted(set(without)))
-    unknown = set(absent) - exported()
-    if unknown:
-        raise ValueError(f"the library has no {', '.join(sorted(unknown))}")
-    return _built(absent)
+    return _built(absent_of(without, exported()))
 
 
 @cache
@@ -50,7 +46,7 @@ def _built(absent: tuple[str, ...]) -> Path:
         os.replace(Path(aside) / NCCL, target / NCCL)
         os.symlink(NCCL, Path(aside) / CUDA)
         os.replace(Path(aside) / CUDA, target / CUDA)
-    _forget_others()
+    forget_others(CACHE, "nccl-*", keep=20)
     return target
 
 
@@ -70,10 +66,3 @@ def _compile(compiler: str, absent: tuple[str, ...], folder: Path) -> None:
     done = subprocess.run([*argv, *sources], capture_output=True, text=True, timeout=100, check=False)
     if done.returncode:
         raise AssertionError(f"the fake libcuda and libnccl do not compile:\n{done.stderr}")
-
-
-def _forget_others(keep: int = 20) -> None:
-    """Of libraries built from earlier states only the newest few stay."""
-    built = sorted(CACHE.glob("nccl-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in built[keep:]:
-        shutil.rmtree(old, ignore_errors=True)

@@ -3,13 +3,13 @@
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.compiled import absent_of, forget_others
 from tests.nvml_library.header import header_path
 from tests.requires import need
 
@@ -39,11 +39,7 @@ def exported() -> frozenset[str]:
 def build(without: Iterable[str] = ()) -> Path:
     """The library, compiled if it is not yet; the functions of `without` are really absent, as in an older driver. ValueError for a
     function that it never had; the test skips without a compiler or nvml.h."""
-    absent = tuple(sorted(set(without)))
-    unknown = set(absent) - exported()
-    if unknown:
-        raise ValueError(f"the library has no {', '.join(sorted(unknown))}")
-    return _built(absent)
+    return _built(absent_of(without, exported()))
 
 
 @cache
@@ -57,7 +53,7 @@ def _built(absent: tuple[str, ...]) -> Path:
         with TemporaryDirectory(dir=target.parent) as aside:
             _compile(compiler, absent, Path(aside))
             os.replace(Path(aside) / SONAME, target)
-        _forget_others(target.parent.parent)
+        forget_others(CACHE, "nvml-*", keep=60)
     return target
 
 
@@ -76,10 +72,3 @@ def _compile(compiler: str, absent: tuple[str, ...], folder: Path) -> None:
     done = subprocess.run([*argv, *map(str, sources())], capture_output=True, text=True, timeout=100, check=False)
     if done.returncode:
         raise AssertionError(f"the fake NVML library does not compile:\n{done.stderr}")
-
-
-def _forget_others(folder: Path, keep: int = 60) -> None:
-    """Of libraries built from earlier states only the newest few stay."""
-    built = sorted(folder.glob("nvml-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in built[keep:]:
-        shutil.rmtree(old, ignore_errors=True)

@@ -50,80 +50,64 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, uns
     return list(__func__, device, "mps_proc", count, out);
 }
 
-static nvmlReturn_t memory(const char *function, nvmlDevice_t device, unsigned long long *used, unsigned long long *total)
+static nvmlReturn_t asked(const char *function, nvmlDevice_t device, const char *name, unsigned long long *out)
 {
     unsigned int gpu;
     nvmlReturn_t ret = enter_device(function, device, &gpu);
 
-    if (ret == NVML_SUCCESS)
-        ret = number_at(place_gpu(gpu), "memory_used", used);
-    *total = number_or(place_gpu(gpu), "memory_total", 85899345920ull);
-    return ret;
+    return ret == NVML_SUCCESS ? number_at(place_gpu(gpu), name, out) : ret;
+}
+
+static unsigned long long total_of(nvmlDevice_t device)
+{
+    return number_or(place_gpu(gpu_of(device)), "memory_total", 85899345920ull);
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out)
 {
-    unsigned long long used, total;
-    nvmlReturn_t ret = memory(__func__, device, &used, &total);
+    unsigned long long used;
+    nvmlReturn_t ret = asked(__func__, device, "memory_used", &used);
 
     if (ret == NVML_SUCCESS)
-        *out = (nvmlMemory_t){.total = total, .free = total - used, .used = used};
+        *out = (nvmlMemory_t){.total = total_of(device), .free = total_of(device) - used, .used = used};
     return ret;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *out)
 {
-    unsigned long long used, total;
-    nvmlReturn_t ret = memory(__func__, device, &used, &total);
+    unsigned long long used;
+    nvmlReturn_t ret = asked(__func__, device, "memory_used", &used);
 
-    if (ret == NVML_SUCCESS) {
-        out->total = total;
-        out->used = used;
-        out->reserved = 0;
-        out->free = total - used;
-    }
+    if (ret == NVML_SUCCESS)
+        *out = (nvmlMemory_v2_t){.version = out->version, .total = total_of(device), .free = total_of(device) - used, .used = used};
     return ret;
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out)
 {
-    unsigned int gpu;
     unsigned long long percent;
-    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+    nvmlReturn_t ret = asked(__func__, device, "utilization", &percent);
 
-    if (ret == NVML_SUCCESS)
-        ret = number_at(place_gpu(gpu), "utilization", &percent);
     if (ret == NVML_SUCCESS)
         *out = (nvmlUtilization_t){.gpu = (unsigned int)percent, .memory = 0};
     return ret;
 }
 
-static nvmlReturn_t reasons(const char *function, nvmlDevice_t device, unsigned long long *out)
-{
-    unsigned int gpu;
-    nvmlReturn_t ret = enter_device(function, device, &gpu);
-
-    return ret == NVML_SUCCESS ? number_at(place_gpu(gpu), "clocks_event_reasons", out) : ret;
-}
-
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *out)
 {
-    return reasons(__func__, device, out);
+    return asked(__func__, device, "clocks_event_reasons", out);
 }
 
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *out)
 {
-    return reasons(__func__, device, out);
+    return asked(__func__, device, "clocks_event_reasons", out);
 }
 
 nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *out)
 {
-    unsigned int gpu;
     unsigned long long mode;
-    nvmlReturn_t ret = enter_device(__func__, device, &gpu);
+    nvmlReturn_t ret = asked(__func__, device, "compute_mode", &mode);
 
-    if (ret == NVML_SUCCESS)
-        ret = number_at(place_gpu(gpu), "compute_mode", &mode);
     if (ret == NVML_SUCCESS)
         *out = (nvmlComputeMode_t)mode;
     return ret;
